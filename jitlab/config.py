@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
+from jitlab.support.lazy_dataclass import dataclass
 
 OFF, ON = "OFF", "ON"
+#: What `settle` can be.
+MEASURE, MODEL, NEVER = "measure", "model", "off"
 
 
 @dataclass
@@ -28,6 +31,9 @@ class Config:
         saved_bytes: the most that the report below a cell adds to the notebook file, in bytes.
         stable_outputs: True: that report stays as it is when the cell runs again, is captured alike and takes as long, so that
             the notebook file does not change.
+        settle: how the calls of a `jl.jit` function run for which Python takes less time. "measure": as Python, once calls both
+            ways have shown it. "model": as Python where nothing in them can be compiled. "off": compiled. The variable
+            JITLAB_SETTLE says another one than "measure".
         cache: True: machine code is kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
@@ -51,6 +57,7 @@ class Config:
     copy_limit_bytes: int = 2**31
     saved_bytes: int = 150_000
     stable_outputs: bool = True
+    settle: str = field(default_factory=lambda: os.environ.get("JITLAB_SETTLE", MEASURE))
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -63,6 +70,8 @@ class Config:
             )
         if name == "global_jit_level" and value not in (ON, OFF):
             raise OptionError(f"jl.config.global_jit_level = {value!r}", hint='"ON" or "OFF"')
+        if name == "settle" and value not in (MEASURE, MODEL, NEVER):
+            raise OptionError(f"jl.config.settle = {value!r}", hint='"measure", "model" or "off"')
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)

@@ -6,9 +6,9 @@ import ctypes
 import re
 import threading
 import time
-from dataclasses import dataclass
 
 from jitlab.events import VariantCause
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
 from jitlab.support.transactions import keep
 

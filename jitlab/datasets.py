@@ -1,4 +1,4 @@
-"""Handwritten digits for the lessons: those inside scikit-learn, and MNIST from files the person has."""
+"""Handwritten digits for the lessons: those inside scikit-learn, and MNIST from files the user has."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from jitlab.errors import CaptureError
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.graph_state import StopGradient
 from jitlab.passes import gradients as append_gradients
+from jitlab.support.containers import mapped
 
 
 class Gradient:
@@ -201,15 +202,14 @@ def stop_gradient(value: Any) -> Any:
         >>> jl.grad(lambda x: (x * jl.stop_gradient(x)).sum())(np.array([3.0]))
         array([3.])
     """
-    if isinstance(value, dict):
-        return {key: stop_gradient(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [stop_gradient(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if not isinstance(value, Tensor):
-        return value
-    capture: Any = current_capture() or value.capture
-    return capture.perform(_stopped, value)
+    return mapped(_stop, value)
+
+
+def _stop(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        return x
+    capture: Any = current_capture() or x.capture
+    return capture.perform(_stopped, x)
 
 
 def _stopped(capture: Capture, x: Tensor) -> Tensor:

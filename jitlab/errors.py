@@ -1,4 +1,4 @@
-"""The errors a person can meet, as a tree; each is a JitlabError and a Python built-in too::
+"""The errors a user can meet, as a tree; each is a JitlabError and a Python built-in too::
 
     JitlabError
       CaptureError(TypeError)               the program does something that cannot be captured

@@ -15,12 +15,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from jitlab.messages import Message
 from jitlab.support import locks, native_call_log
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About, Calls, Row
 from jitlab.support.transactions import contextmanager, keep, variable
 

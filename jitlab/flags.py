@@ -11,10 +11,11 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from jitlab.errors import OptionError
+from jitlab.support.lazy_dataclass import dataclass
 
 VARIABLES = ("TF_XLA_FLAGS", "XLA_FLAGS")
 SHARED = "XLA_FLAGS"  # other programs read it, too

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture
+from jitlab.capture.numpy_calls.host_fallback import evaluate
 from jitlab.errors import CaptureError, ShapeError
 from jitlab.ir import outside, plain
 
@@ -228,7 +229,7 @@ def _real_value(capture: Capture, value: Any, name: str) -> Any:
             f"the initial value of {name} depends on an argument that has no value yet: call the function once with arrays"
             " before get_concrete_function(TensorSpec(...)), or make the Variable outside"
         )
-    return capture.evaluate(node)
+    return evaluate(capture, node)
 
 
 def _depends_on(node: Any, others: list[Any]) -> bool:

@@ -1,5 +1,6 @@
-"""Writes what is made of jitlab/report/schema.py: the panel's reader (extension/src/core/report/records.ts) and the tables of
-docs/reference/report-format.md: `python scripts/report_schema.py`. A test compares both with what is there."""
+"""Writes what is made of jitlab/report/schema.py and answer_schema.py: the panel's readers
+(extension/src/core/report/records.ts) and the tables of docs/reference/report-format.md: `python scripts/report_schema.py`.
+A test compares both with what is there."""
 
 from __future__ import annotations
 
@@ -9,17 +10,22 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from jitlab.report import schema
+from jitlab.report.answer_schema import ANSWERS
 from jitlab.report.schema import Key, Report, bare, is_record, keys_of, marks_of
 
 ROOT = Path(__file__).parent.parent
 TABLE, PAGE = ROOT / "extension/src/core/report/records.ts", ROOT / "docs/reference/report-format.md"
 BEGIN, END = "<!-- made by scripts/report_schema.py -->\n", "<!-- to here -->\n"
 HEAD = """\
-/** The parts of a report that the panel reads, made of jitlab/report/schema.py by scripts/report_schema.py. */
-import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words } from '../base/read';
+/**
+ * The parts of reports and answers that the panel reads, made of schema.py and answer_schema.py of jitlab/report by
+ * scripts/report_schema.py.
+ */
+import { amount, choice, flag, list, maybe, number, numbers } from '../base/read';
+import { positions, record, records, text, texts, words } from '../base/read';
 import type { Json } from '../base/read';
 
 """
@@ -29,7 +35,9 @@ UNREAD = {
     "Report": "version show", "Cell": "executionCount", "Advice": "advice args", "FirstRun": "calls", "Op": "within",
     "Repeated": "loops runs seconds", "Plan": "calls seconds", "Kernel": "bytesSaved", "Nearest": "index abs boundUlp",
     "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
-    "Trace": "operations", "Message": "args", "Loop": "function times", "Summary": "kernels",
+    "Trace": "operations", "Reason": "args", "Message": "args", "Loop": "function times", "Summary": "kernels",
+    "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
+    "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.
 BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}
@@ -39,6 +47,8 @@ DOC = re.compile(r"((?:^    #: .*\n)*)^    (\w+): [^#\n]*(?:#: (.*))?$", re.MULT
 def kind(hint: Any) -> str:
     """A type as the table and the page write it."""
     plain, is_nullable = bare(hint)
+    if get_origin(plain) is Literal:
+        return " / ".join(f"“{value}”" for value in get_args(plain))
     units = [mark for mark in marks_of(hint) if mark not in (schema.MEASURED, "fix")]
     if get_origin(plain) is Mapping:
         return f"{{{kind(get_args(plain)[1])}}}" + "?" * is_nullable
@@ -58,7 +68,9 @@ def reading(hint: Any, value: str, is_optional: bool = False) -> str:
         return f"maybe({value}, read{made.__name__})" if is_nullable else f"read{made.__name__}(record({value}))"
     if made is Mapping:
         return f"maybe({value}, all => new Map(Object.entries(all).map(([key, of]) => [key, {reading(inner[1], 'of')}])))"
-    if "spans" in marks_of(hint):
+    if made is Literal:
+        return f"choice({value}, [{', '.join(map(repr, inner))}] as const)"
+    if {"spans", "places"} & {*marks_of(hint)}:
         return f"positions({value})"
     if made is tuple and inner[1:] != (...,):
         if is_nullable:
@@ -80,16 +92,15 @@ def reading(hint: Any, value: str, is_optional: bool = False) -> str:
     return f"{name}({value})" + other.get(name, "")
 
 
-def records(keys: Callable[[type], Iterable[Key]] = keys_of, record: type = Report) -> list[type]:
-    """All records that the keys lead to, the whole first, each one where it is first spoken of."""
-    found: dict[type, None] = {record: None}
-    for key in keys(record):
-        todo = [key.type]
-        while todo:
-            part, _ = bare(todo.pop())
-            if is_record(part):
-                found |= dict.fromkeys(records(keys, part))
-            todo += get_args(part)
+def records(keys: Callable[[type], Iterable[Key]] = keys_of, roots: Iterable[Any] = (Report, *ANSWERS)) -> list[type]:
+    """All records that the keys lead to, from the whole ones on, each one where it is first spoken of."""
+    found: dict[type, None] = {}
+    for root in roots:
+        plain, _ = bare(root)
+        if not is_record(plain):
+            found |= dict.fromkeys(records(keys, get_args(plain)))
+        elif plain not in found:
+            found |= dict.fromkeys((plain, *records(keys, [key.type for key in keys(plain)])))
     return list(found)
 
 
@@ -141,10 +152,10 @@ def docs_of(record: type) -> dict[str, str]:
     return found
 
 
-def tables() -> str:
-    """The page's: a table for each record."""
+def tables(roots: Iterable[type]) -> str:
+    """The page's: a table for each record that they lead to."""
     parts = []
-    for record in records():
+    for record in records(roots=roots):
         docs = docs_of(record)
         rows = [
             f"| {'*' * key.is_optional}`{key.name}`{'*' * key.is_optional} | `{kind(key.type)}` | {docs[key.field]} |\n"
@@ -156,9 +167,10 @@ def tables() -> str:
 
 
 def page(text: str) -> str:
-    """The page with the tables as they are now."""
-    before, _, rest = text.partition(BEGIN)
-    return before + BEGIN + tables() + END + rest.partition(END)[2]
+    """The page with the tables as they are now: of the report, then of the answers."""
+    parts = [part.split(END)[-1] for part in text.split(BEGIN)]
+    made = [BEGIN + tables(roots) + END for roots in ((Report,), ANSWERS)]
+    return "".join(piece for pair in zip(parts, [*made, ""], strict=True) for piece in pair)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes jitlab/ops/numpy_api/signatures.py: how NumPy's functions and ndarray's methods take their arguments, as the NumPy
+"""Makes jitlab/ops/numpy_api/signatures.json: how NumPy's functions and ndarray's methods take their arguments, as the NumPy
 that runs it says. Run it with the newest one: what NumPy before 2.4 implements in C cannot be asked there.
 
     python scripts/signatures.py                writes the file; tests/ops/test_signatures.py compares the two
@@ -7,7 +7,7 @@ that runs it says. Run it with the newest one: what NumPy before 2.4 implements 
 from __future__ import annotations
 
 import inspect
-import textwrap
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "numpy_api" / "signatures.py"
+FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "numpy_api" / "signatures.json"
 MODULES = (np, np.linalg, np.fft, np.lib.stride_tricks)
 
 #: C takes more by position than `inspect` is told, or by other names: read off its argument parsers.
@@ -97,29 +97,7 @@ def table() -> dict[str, str]:
 
 
 def content() -> str:
-    lines = [
-        '"""How NumPy takes arguments: the parameters of its functions, in order. Made by scripts/signatures.py.',
-        "",
-        "`=` stands behind a parameter that has a default; what stands before `/` is given by position alone, what comes after",
-        "`*` by name alone. Of a method the array itself is left out; `ufunc.reduce` is that of every ufunc.",
-        '"""',
-        "",
-        f'#: The NumPy that was asked.\nVERSION = "{np.__version__}"',
-        "",
-        "SIGNATURES = {",
-        *(line for name, text in sorted(table().items()) for line in _lines(name, text)),
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _lines(name: str, text: str) -> list[str]:
-    whole = f'    "{name}": "{text}",'
-    if len(whole) <= 128:
-        return [whole]
-    parts = textwrap.wrap(text, 100)
-    return [f'    "{name}": (', *(f'        "{part} "' for part in parts[:-1]), f'        "{parts[-1]}"', "    ),"]
+    return json.dumps({"numpy": np.__version__, "functions": dict(sorted(table().items()))}, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.to
 hypothesis.settings.register_profile("same", derandomize=True, **patient)
 hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") else "same")
 
+os.environ.setdefault("JITLAB_SETTLE", "off")  # tests look at what is compiled; test_settling.py at which way calls go
+
 GOLDEN = Path(__file__).parent / "golden"
 
 

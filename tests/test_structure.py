@@ -107,11 +107,17 @@ def test_a_folder_is_small_and_shows_its_parts(folder):
         assert sorted(shown) == sorted(parts - {""})
 
 
+#: The folders of `targets/`, and those that are targets: in `llvm/` stands what several of them print.
+IN_TARGETS = {file.parts[1] for file in FILES if file.parts[0] == "targets" and len(file.parts) > 2}
+TARGETS = IN_TARGETS - {"llvm"}
+
+
 def names_given_twice(files):
     """Names of more than one file; two targets may name their files alike."""
     own = {"": []}
     for file in files:
-        own.setdefault(file.parts[1] if file.parts[0] == "targets" and len(file.parts) > 2 else "", []).append(file.stem)
+        is_own = file.parts[0] == "targets" and len(file.parts) > 2 and file.parts[1] != "llvm"
+        own.setdefault(file.parts[1] if is_own else "", []).append(file.stem)
     shared = own.pop("")
     counts = [Counter(shared + names) for names in (own.values() or [[]])]
     return sorted({name for one in counts for name, count in one.items() if count > 1 and name != "__init__"})
@@ -128,6 +134,7 @@ def test_no_two_files_have_one_name():
     ("ops/emitter.py targets/cpu_llvm/emitter.py", ["emitter"]),
     ("targets/target.py targets/cpu_llvm/machine.py targets/gpu_xyz/target.py", ["target"]),
     ("targets/cpu_llvm/machine.py targets/cpu_llvm/emit/machine.py", ["machine"]),
+    ("targets/cpu_llvm/values.py targets/llvm/values.py", ["values"]),
 ])  # fmt: skip
 def test_a_name_that_is_given_twice_is_found(files, twice):
     assert names_given_twice([Path(file) for file in files.split()]) == twice
@@ -163,23 +170,22 @@ def test_each_stage_is_from_the_type_to_the_type_that_contributing_shows():
         assert before in parameters and result == after
 
 
-#: The folders of targets, and what of their names code would spell.
-TARGETS = {file.parts[1] for file in FILES if file.parts[0] == "targets" and len(file.parts) > 2}
-SPELLED = TARGETS | {part for name in TARGETS for part in name.split("_") if part not in ("cpu", "gpu")}
+#: What of their names code would spell.
+SPELLED = IN_TARGETS | {part for name in IN_TARGETS for part in name.split("_") if part not in ("cpu", "gpu")}
 
 
-def names_of_targets(text):
+def names_of_targets(text, folders=IN_TARGETS, spelled=SPELLED):
     """The line of each import of a target's folder, and of each string in code that names one; docstrings may."""
     tree = ast.parse(text)
     bodies = (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body)
     docs = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            found = {*(node.module or "").split("."), *(alias.name for alias in node.names)} & TARGETS
+            found = {*(node.module or "").split("."), *(alias.name for alias in node.names)} & folders
         elif isinstance(node, ast.Import):
-            found = {part for alias in node.names for part in alias.name.split(".")} & TARGETS
+            found = {part for alias in node.names for part in alias.name.split(".")} & folders
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            found = {name for name in SPELLED if name in node.value.lower()}
+            found = {name for name in spelled if name in node.value.lower()}
         else:
             continue
         if found:
@@ -192,9 +198,16 @@ def test_only_the_table_of_devices_names_a_target(file):
     assert bool(named) == (file.parts == ("targets", "devices.py")), f"{file}: lines {named}"
 
 
+@pytest.mark.parametrize("file", [f for f in FILES if f.parts[:2] == ("targets", "llvm")], ids=str)
+def test_what_targets_share_names_none_of_them(file):
+    named = list(names_of_targets((PACKAGE / file).read_text(encoding="utf-8"), TARGETS, TARGETS))
+    assert not named, f"{file}: lines {named}"
+
+
 @pytest.mark.parametrize("text", [
     "from jitlab.targets.cpu_llvm import machine", "from .cpu_llvm.target import CPU", "import jitlab.targets.cpu_llvm.machine",
     "def f():\n    from jitlab.targets import cpu_llvm", "key = 'cpu_llvm'", "stage == f'llvm-{x}'",
+    "from jitlab.targets.llvm.values import Val",
     "def f():\n    'Of llvm.'\n    return 'llvm'",
 ])  # fmt: skip
 def test_a_name_of_a_target_is_found(text):

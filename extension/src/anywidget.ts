@@ -14,9 +14,7 @@ interface Model {
  */
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const view = mount(el);
-  const update = (): void => {
-    view.show(model.get('report'));
-  };
+  const update = (): void => view.show(model.get('report'));
   model.on('change:report', update);
   update();
   return () => {
@@ -38,9 +36,7 @@ export function mount(host: HTMLElement): { show(report: unknown): void; dispose
       const isDark = /dark|high-contrast(?!-light)/.test(said) || (!/light/.test(said) && dark.matches);
       frame.dataset.jpThemeLight = String(!isDark);
     }
-    inTwoFrames(() => {
-      view.render();
-    });
+    inTwoFrames(() => view.render());
   };
   const observer = new MutationObserver(follow);
   const watched = {
@@ -52,9 +48,7 @@ export function mount(host: HTMLElement): { show(report: unknown): void; dispose
   dark.addEventListener('change', follow);
   follow();
   return {
-    show: report => {
-      view.show(report);
-    },
+    show: report => view.show(report),
     dispose: () => {
       observer.disconnect();
       dark.removeEventListener('change', follow);

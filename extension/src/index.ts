@@ -10,6 +10,7 @@ import { addKeys, keyNames, runKey } from './plugin/commands';
 import { readSettings } from './core/panel/settings';
 import { Editors } from './plugin/editors';
 import { JitlabView, type Shell } from './plugin/lab-panel';
+import type { FollowedNotebook } from './plugin/follow';
 import { INotebooks, Notebooks } from './plugin/notebooks';
 import { Outputs } from './plugin/outputs';
 import { addSaving } from './plugin/save';
@@ -31,9 +32,7 @@ const core: JupyterFrontEndPlugin<Notebooks> = {
   activate: (_: JupyterFrontEnd, tracker: INotebookTracker, registry: ISettingRegistry | null): Notebooks => {
     const notebooks = new Notebooks(tracker);
     void registry?.load(PANEL).then(settings => {
-      const take = (): void => {
-        notebooks.configure(readSettings(settings.composite));
-      };
+      const take = (): void => notebooks.configure(readSettings(settings.composite));
       settings.changed.connect(take);
       notebooks.change = (name, value) => settings.set(name, value);
       take();
@@ -49,59 +48,37 @@ const panel: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [INotebooks],
   optional: [ILabShell, ILayoutRestorer, ICommandPalette, IStateDB],
-  activate: (
-    app: JupyterFrontEnd,
-    notebooks: Notebooks,
-    labShell: ILabShell | null,
-    restorer: ILayoutRestorer | null,
-    palette: ICommandPalette | null,
-    memory: IStateDB | null
-  ) => {
-    activatePanel(app, notebooks, labShell, restorer, palette, memory);
-  }
+  activate: activatePanel
 };
 
-/** A line at each cell that has a report. */
-const badges: JupyterFrontEndPlugin<void> = {
-  id: 'jitlab:badges',
-  description: 'Says below each cell what jitlab compiled of it',
-  autoStart: true,
-  requires: [INotebooks],
-  activate: (app: JupyterFrontEnd, notebooks: Notebooks) => {
-    notebooks.each(one => {
-      new Badges(one, notebooks, cell => {
-        one.goTo(cell);
-        void app.commands.execute('jitlab:open-panel');
-      });
-    });
-  }
-};
+/** A plugin that does something to each open notebook. */
+function following(
+  id: string,
+  description: string,
+  follow: (one: FollowedNotebook, notebooks: Notebooks, app: JupyterFrontEnd) => unknown
+): JupyterFrontEndPlugin<void> {
+  return {
+    ...{ id: `jitlab:${id}`, description, autoStart: true, requires: [INotebooks] },
+    activate: (app, notebooks: Notebooks) => void notebooks.each(one => void follow(one, notebooks, app))
+  };
+}
 
-/** The reports below the cells: while their kernel lives, those of the newest run. */
-const outputs: JupyterFrontEndPlugin<void> = {
-  id: 'jitlab:outputs',
-  description: 'Shows below each cell the report of its newest run',
-  autoStart: true,
-  requires: [INotebooks],
-  activate: (_: JupyterFrontEnd, notebooks: Notebooks) => {
-    notebooks.each(one => {
-      new Outputs(one);
-    });
-  }
-};
+const badges = following('badges', 'Says below each cell what jitlab compiled of it', (one, notebooks, app) => {
+  const open = (cell: string): void => {
+    one.goTo(cell);
+    void app.commands.execute('jitlab:open-panel');
+  };
+  return new Badges(one, notebooks, open);
+});
 
-/** Marks in the editors: which cluster a line is in, and what it cost. */
-const editors: JupyterFrontEndPlugin<void> = {
-  id: 'jitlab:editors',
-  description: 'Marks the lines of a cell with their clusters and costs',
-  autoStart: true,
-  requires: [INotebooks],
-  activate: (_: JupyterFrontEnd, notebooks: Notebooks) => {
-    notebooks.each(one => {
-      new Editors(one, notebooks);
-    });
-  }
-};
+/** While their kernel lives, those of the newest run. */
+const outputs = following('outputs', 'Shows below each cell the report of its newest run', one => new Outputs(one));
+
+const editors = following(
+  'editors',
+  'Marks the lines of a cell with their clusters and costs',
+  (one, notebooks) => new Editors(one, notebooks)
+);
 
 /** One item in the status bar, where there is one. */
 const status: JupyterFrontEndPlugin<void> = {
@@ -143,15 +120,9 @@ function activatePanel(
   let made = 0;
   const lent: Shell = {
     openMain: labShell
-      ? section => {
-          void commands.execute('jitlab:open-in-main-area', section === null ? {} : { section });
-        }
+      ? section => void commands.execute('jitlab:open-in-main-area', section === null ? {} : { section })
       : null,
-    widen: labShell
-      ? null
-      : () => {
-          void commands.execute('jitlab:widen-panel');
-        },
+    widen: labShell ? null : () => void commands.execute('jitlab:widen-panel'),
     menu: () =>
       [...SAVES, 'jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings']
         .filter(id => commands.hasCommand(id) && commands.isVisible(id))
@@ -187,9 +158,7 @@ function activatePanel(
   const view = new JitlabView(notebooks, lent, { id: 'jitlab-panel', main: null });
   shell.add(view, 'right', { rank: 700, type: 'jitlab' });
   restorer?.add(view, view.id);
-  view.shownChanged = () => {
-    widenOnce(view);
-  };
+  view.shownChanged = () => widenOnce(view);
   const open = (): void => {
     labShell?.expandRight();
     shell.activateById(view.id);
@@ -295,7 +264,7 @@ function activatePanel(
       };
     }
   });
-  // Where the person has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
+  // Where the user has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
   void app.restored.then(() => {
     if (localStorage.getItem(WIDENED) === null) {
       labShell?.expandRight();
@@ -324,7 +293,7 @@ function addToggles({ commands }: JupyterFrontEnd, notebooks: Notebooks): void {
   });
 }
 
-/** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
+/** JupyterLab gives a new right panel about 250 pixels; the user's own width is never touched. */
 function widenOnce(view: JitlabView): void {
   const side = view.parent;
   if (!view.isVisible || !side || localStorage.getItem(WIDENED) !== null) {

@@ -120,9 +120,7 @@ async function painted(): Promise<void> {
   await frame();
   await new Promise<void>(resolve => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      resolve();
-    };
+    port1.onmessage = () => resolve();
     port2.postMessage(null);
   });
 }
@@ -237,18 +235,16 @@ async function panMap(seconds: number): Promise<Frames> {
   };
   map.setPointerCapture = () => undefined; // no pointer of that id is down
   send('pointerdown', 400, 200);
-  const result = await frames(seconds, count => {
-    send('pointermove', 400 + 250 * Math.sin(count / 15), 200 + 150 * Math.cos(count / 11));
-  });
+  const result = await frames(seconds, count =>
+    send('pointermove', 400 + 250 * Math.sin(count / 15), 200 + 150 * Math.cos(count / 11))
+  );
   send('pointerup', 400, 200);
   return result;
 }
 
 async function zoomMap(seconds: number): Promise<Frames> {
   const map = find('.jl-map');
-  return frames(seconds, count => {
-    wheel(map, count % 80 < 40 ? -9 : 9);
-  });
+  return frames(seconds, count => wheel(map, count % 80 < 40 ? -9 : 9));
 }
 
 async function openTimeline(): Promise<number> {
@@ -265,18 +261,14 @@ async function openTimeline(): Promise<number> {
 
 async function zoomTimeline(seconds: number): Promise<Frames> {
   const canvas = find('.jl-timeline canvas');
-  return frames(seconds, count => {
-    wheel(canvas, count % 120 < 60 ? -12 : 12);
-  });
+  return frames(seconds, count => wheel(canvas, count % 120 < 60 ? -12 : 12));
 }
 
 async function panTimeline(seconds: number): Promise<Frames> {
   const canvas = find('.jl-timeline canvas');
   press(canvas, 'w');
   press(canvas, 'w');
-  return frames(seconds, count => {
-    press(canvas, count % 60 < 30 ? 'd' : 'a');
-  });
+  return frames(seconds, count => press(canvas, count % 60 < 30 ? 'd' : 'a'));
 }
 
 /** Drags over the picture of all spans, from its left tenth to nearly all of it. */
@@ -292,9 +284,7 @@ async function selectTimeline(seconds: number): Promise<Frames> {
   };
   canvas.setPointerCapture = () => undefined;
   send('pointerdown', 100);
-  const result = await frames(seconds, count => {
-    send('pointermove', 120 + ((count * 7) % 600));
-  });
+  const result = await frames(seconds, count => send('pointermove', 120 + ((count * 7) % 600)));
   send('pointerup', 400);
   return result;
 }
@@ -305,9 +295,7 @@ async function stream(rate: number, seconds: number, text: string): Promise<Fram
   const model = new NotebookModel(() => undefined);
   const report = JSON.parse(text) as { cell: { id: string } };
   const cell = report.cell.id;
-  model.changed.connect(() => {
-    panel.show({ ...base, cell: model.cell(cell) });
-  });
+  model.changed.connect(() => panel.show({ ...base, cell: model.cell(cell) }));
   model.receive({ op: 'hello', epoch: 'bench', last: 0 });
   const start = performance.now();
   let sent = 0;

@@ -95,9 +95,7 @@ test('a newer layout ends the worker of the one before it', async () => {
       onmessage: null,
       onerror: null,
       postMessage: () => undefined,
-      terminate: () => {
-        ended.push(number);
-      }
+      terminate: () => ended.push(number)
     };
     workers.push(worker);
     return worker;
@@ -160,9 +158,7 @@ test('opening a box lays out that box and what is around it, and nothing else', 
   const step = (): number => {
     const { groups, jobs } = scene.jobs();
     const done: ReturnType<typeof layered>[] = [];
-    jobs.forEach(job => {
-      layOutGroup(job, done, layered);
-    });
+    jobs.forEach(job => layOutGroup(job, done, layered));
     scene.take(groups, done);
     return jobs.length;
   };

@@ -17,7 +17,7 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
     tell({ state: 'running', title, progress: [12, 80], estimate_seconds: 1 });
     tell({ state: 'queued', title, waits_for: 'In [9]', progress: [0, 80], estimate_seconds: 1 });
   }
-  const answer = (body: Request): unknown => {
+  const answer = (body: Request): object => {
     switch (body.want) {
       case 'code':
         return { code: explained.code.find(({ stage }) => stage === body.stage) ?? null };
@@ -36,7 +36,7 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
         jobs.take({ ...jobs.get(body.job), state: 'cancelled', error: null });
         return { cancelled: true };
       default:
-        return { error: 'This kernel only repeats what was recorded.' };
+        throw new Error('This kernel only repeats what was recorded.');
     }
   };
   return {
@@ -44,7 +44,7 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
     asked,
     request(body) {
       asked.push(body);
-      return Promise.resolve(answer(body));
+      return new Promise(resolve => resolve(answer(body)));
     }
   };
 }

@@ -92,9 +92,8 @@ test('one span within another lies below it', () => {
 });
 
 for (const width of [216, 356, 536]) {
-  test(`no text stands on another at ${width} pixels`, () => {
-    assert.deepEqual(misplaced(layoutTimeline(lanes, { ...still, width })), []);
-  });
+  test(`no text stands on another at ${width} pixels`, () =>
+    assert.deepEqual(misplaced(layoutTimeline(lanes, { ...still, width })), []));
 }
 
 test('the span under the pointer is found', () => {

@@ -1,6 +1,6 @@
 """What people call: `function`, and the stages behind it.
 
-Parts, in the order of the data: functions, control_functions, host_callbacks, printing, retraces, explaining,
+Parts, in the order of the data: settling, functions, control_functions, host_callbacks, printing, retraces, explaining,
 check, whatif.
 """
 

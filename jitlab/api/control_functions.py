@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitlab.capture import HOOKS, Tensor, current_capture
 from jitlab.capture.tracers.tensor_array import TensorArray
+from jitlab.support.containers import mapped
 
 
 def cond(
@@ -137,17 +139,14 @@ def _several(found: Any, count: int) -> Sequence[Any]:
 
 def _tensors(capture: Any, x: Any) -> Any:
     """A loop variable as the loop carries it: numbers become arrays, of one dtype from then on."""
+    return mapped(partial(_carried, capture), x)
+
+
+def _carried(capture: Any, x: Any) -> Any:
     if isinstance(x, (Tensor, TensorArray)) or x is None:
         return x
-    if isinstance(x, (list, tuple)):
-        items = [_tensors(capture, item) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {key: _tensors(capture, item) for key, item in x.items()}
     x = capture.operand(x)
-    if isinstance(x, Tensor):
-        return x
-    return capture.constant_tensor(np.asarray(x))
+    return x if isinstance(x, Tensor) else capture.constant_tensor(np.asarray(x))
 
 
 def _capture(*values: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf, says_where
 from jitlab.costs import Costs, short_numbers
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 
 from .functions.pickling import Picklable
 from .retraces.definitions import Site

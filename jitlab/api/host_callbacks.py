@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.capture import Tensor, current_capture
-from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, must_compile
+from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, evaluate, must_compile
 from jitlab.capture.state import not_recording
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
@@ -59,7 +59,7 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
     call = _Call(func, name, out.dtypes)
     capture.calls_back = True
     if guess is None:
-        real = [np.asarray(capture.evaluate(node)) for node in template.nodes]
+        real = [np.asarray(evaluate(capture, node)) for node in template.nodes]
         guess = noting(capture.made_calls, call.first, [real[slot.index] if hasattr(slot, "index") else slot for slot in made])
     results: Any = tuple(guess) if len(guess) != 1 else guess[0]
     found = add_host_call(

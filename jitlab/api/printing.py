@@ -10,6 +10,7 @@ import numpy as np
 
 from jitlab.capture import Capture, Tensor, current_capture
 from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, must_compile, rehearsing
+from jitlab.support.containers import CONTAINERS, of_items
 
 #: Of a longer axis so many elements are shown at each end.
 SUMMARIZE = 3
@@ -48,7 +49,7 @@ def print_(
     if capture is None:
         _printed(inputs, sep, end, output_stream, summarize)
         return None
-    capture.perform(_record, list(inputs), sep, end, output_stream, summarize)  # type: ignore[attr-defined]
+    capture.perform(_record, list(inputs), sep, end, output_stream, summarize)
     return capture.last_operation()  # type: ignore[attr-defined]
 
 
@@ -71,9 +72,7 @@ def _record(capture: Capture, inputs: Sequence[Any], sep: str, end: str, stream:
 def _value(x: Any) -> Any:
     if getattr(type(x), "__jitlab_variable__", False) is True:
         return x.read_value()
-    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
-        return type(x)(map(_value, x))
-    return {key: _value(item) for key, item in x.items()} if isinstance(x, dict) else x
+    return of_items(_value, x) if isinstance(x, CONTAINERS) else x
 
 
 def _printed(values: Sequence[Any], sep: str, end: str, stream: TextIO | None, summarize: int) -> None:

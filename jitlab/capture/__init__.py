@@ -5,12 +5,12 @@ drivers.
 """
 
 from .drivers.calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
-from .drivers.function_body import Body, Telling, body_of, run_body
+from .drivers.function_body import Body, body_of, run_body
 from .drivers.paths import PathCapture, record_path
 from .drivers.piece_traces import EndPiece, failed_of
 from .drivers.pieces import MOST_TRACES
 from .drivers.trace import Trace, finish
-from .guards.changes import CAUSES, Change, Leaf, changes, distance, leaves_of, with_guard
+from .guards.changes import Change, Leaf, changes, distance, leaves_of, with_guard
 from .guards.signature import Foreign, Signature, changed_container, key_of, substitute
 from .hooks import HOOKS, call_user
 from .numpy_calls.draws import random_state, random_states, set_random_state, set_random_states
@@ -23,7 +23,6 @@ from .state import Capture, current_capture
 from .tracers.tensor import Tensor
 
 __all__ = [
-    "CAUSES",
     "MOST_TRACES",
     "HOOKS",
     "Body",
@@ -38,7 +37,6 @@ __all__ = [
     "PathCapture",
     "Refusal",
     "Signature",
-    "Telling",
     "Tensor",
     "Trace",
     "body_of",

@@ -14,12 +14,13 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import Source
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
 from .positions import here, is_user_file
@@ -230,14 +231,14 @@ class Quiet(Memory):
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if (id(cell), name) not in self._own and any(cell is known for known in self.cells):
                 self._own.add((id(cell), name))
-                self._undo.append(_restored_cell(cell))
+                self._undo.append(_restored_at(cell, "cell_contents"))
                 if self.frozen.has(cell, name):
                     cell.cell_contents = self.frozen.get(cell, name, None)
         namespace = function.__globals__
         for name in code.co_names if _stores_globals(code) else ():
             if (id(namespace), name) not in self._own:
                 self._own.add((id(namespace), name))
-                self._undo.append(_restored_name(namespace, name))
+                self._undo.append(_restored_at(namespace, name))
                 if self.frozen.has(namespace, name):
                     namespace[name] = self.frozen.get(namespace, name, None)
         yield
@@ -259,7 +260,7 @@ class Quiet(Memory):
             return
         self._outside[id(value)] = value
         if isinstance(value, (list, dict, set, deque, bytearray)):
-            self._undo.append(_restored(value))
+            self._undo.append(restored(value))
 
 
 def vars_of(owner: Any) -> dict[str, Any]:
@@ -289,7 +290,8 @@ def _is_callee(value: Any) -> bool:
     return hasattr(type(value), "__jitlab_inline__")
 
 
-def _restored(container: Any) -> Any:
+def restored(container: Any) -> Any:
+    """Puts back what a list, dict, set or the like holds now."""
     saved = container.copy()
 
     def restore() -> None:
@@ -305,27 +307,12 @@ def _restored(container: Any) -> Any:
     return restore
 
 
-def _restored_cell(cell: Any) -> Any:
-    try:
-        value = cell.cell_contents
-    except ValueError:
-        return lambda: None
-
-    def restore() -> None:
-        cell.cell_contents = value
-
-    return restore
-
-
-def _restored_name(namespace: dict[str, Any], name: str) -> Any:
-    if name not in namespace:
-        return lambda: namespace.pop(name, None)
-    value = namespace[name]
-
-    def restore() -> None:
-        namespace[name] = value
-
-    return restore
+def _restored_at(owner: Any, name: str) -> Any:
+    """Puts back what stands under a name of a namespace, or in a cell."""
+    held = vars_of(owner)
+    if name in held:
+        return partial(put, owner, name, held[name])
+    return lambda: None if isinstance(owner, types.CellType) else owner.pop(name, None)
 
 
 def _stores_globals(code: types.CodeType) -> bool:

@@ -29,13 +29,17 @@ from .control.number_kinds import as_one, check_known, check_position, is_mixed,
 from .control.purity import ITERABLES, is_of_numbers
 from .guards.leaves import UNDEFINED
 from .numpy_calls.draws import draw
+from .numpy_calls.functions import call_function
 from .numpy_calls.host_fallback import is_numpy
+from .numpy_calls.numpy_source import FROM_SOURCE
 from .numpy_calls.numpy_traits import CREATION, WORLD, lender, lends
 from .numpy_calls.piecewise import piecewise
 from .positions import is_converted, is_user_file
 from .rewrite.convert import converted
 from .rewrite.staleness import may_have_changed
-from .state import Capture, current_capture
+from .state import Capture, Stores, current_capture
+from .tracers.array_methods import method
+from .tracers.number import Number
 from .tracers.symbolic import SymbolicRange, call_builtin
 from .tracers.tensor import Tensor, no_value
 
@@ -160,8 +164,8 @@ class Hooks:
             return owner
         if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
             return capture.value(owner)
-        found = conditions.place(capture, owner) if capture.blocks else capture.place(owner)
-        return _OwnStores(capture, owner, found) if _stores_by_itself.of(type(owner), _has_own_stores, type(owner)) else found
+        found = capture.place(owner)
+        return OwnStores(capture, owner) if _stores_by_itself.of(type(owner), _has_own_stores, type(owner)) else found
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE, MISSING = BREAK, CONTINUE, UNDEFINED
@@ -324,14 +328,10 @@ class Hooks:
 HOOKS = Hooks()
 
 
-class _OwnStores:
+class OwnStores(Stores):
     """An object whose class has code of the user's for stores: it is captured, as any function of theirs."""
 
-    __slots__ = ("_capture", "_found", "_owner")
-
-    def __init__(self, capture: Capture, owner: Any, found: Any) -> None:
-        for name, value in (("_capture", capture), ("_owner", owner), ("_found", found)):
-            object.__setattr__(self, name, value)
+    __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
         return HOOKS.attribute(self._owner, name)
@@ -341,23 +341,14 @@ class _OwnStores:
         if setter is not None and _is_captured(setter[0]):
             call_user(self._capture, setter[0], (*setter[1:], value), {})
         else:
-            setattr(self._found, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._found, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._found[key]
+            super().__setattr__(name, value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         setter = type(self._owner).__setitem__
         if _is_user_function(setter) and _is_captured(setter):
             call_user(self._capture, setter, (self._owner, key, value), {})
         else:
-            self._found[key] = value
-
-    def __delitem__(self, key: Any) -> None:
-        del self._found[key]
+            super().__setitem__(key, value)
 
 
 def _is_captured(function: types.FunctionType) -> bool:
@@ -444,7 +435,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
         owner = None
         return function(*args, **kwargs)
     if isinstance(function, functools.partial):
-        if isinstance(getattr(function.func, "__self__", None), Capture):  # a method of a Tensor
+        if function.func is method:  # of a Tensor
             return function(*args, **kwargs)
         first, named = capture.parts_of(function)
         return call(capture, function.func, (*first, *args), {**named, **kwargs})
@@ -453,7 +444,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     inline = getattr(type(function), "__jitlab_inline__", None)
     if inline is not None:
         return inline(function, capture, args, kwargs)
-    if args and isinstance(args[0], (Tensor, Symbolic)) and capture.wants_bools:
+    if args and isinstance(args[0], (Tensor, Symbolic)) and capture.policy.wants_bools:
         chosen = _dispatched(capture, function, args[0])
         if chosen is not None:
             return call(capture, chosen, args, kwargs)
@@ -488,7 +479,7 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
         function = capture.memory.called(function)
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
     if twin is None:
-        if capture.wants_bools:
+        if capture.policy.wants_bools:
             warn_as_is(function)
         capture.effects.before_call(capture, function, None)
         capture.effect(function, None)
@@ -543,14 +534,14 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
             result = iterables.call_iterable(capture, function, args, kwargs)
             if result is not NotImplemented:
                 return result
-        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs and (capture.wants_bools or capture.blocks):
+        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs and (capture.policy.wants_bools or capture.blocks):
             result = _of_traced(function, args[0])
             if result is not NotImplemented:
                 return result
         if function is next and capture.blocks:
             capture.effects.before_call(capture, next, args[0] if args else None)
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
-            return capture.call_function(function, args, kwargs)
+            return capture.perform(call_function, function, args, kwargs)
         return known(capture, *args, **kwargs)
     if function is np.random.seed:  # a function, not a method like the others
         owner = np.random.mtrand._rand
@@ -565,12 +556,12 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
     args, kwargs = capture.handed(function, owner, args, kwargs)
-    if any(map(capture.is_number, args)) and not kwargs and is_of_numbers(function, args):
+    if any(isinstance(x, Number) for x in args) and not kwargs and is_of_numbers(function, args):
         return capture.pure_number(function, args)
     if (getattr(function, "__module__", None) or "").split(".")[0] == "scipy":
         deep_args = [capture.deep_value(x) for x in args]
         if any(map(has_tensor, (*deep_args, *kwargs.values()))):
-            return capture.call_function(function, deep_args, kwargs)
+            return capture.perform(call_function, function, deep_args, kwargs)
         args, kwargs = capture.given.call(args, kwargs)
     result = function(*args, **kwargs)
     if isinstance(function, type) and hasattr(result, "__dict__"):
@@ -595,9 +586,9 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
         return piecewise(capture, call, *deep_args, **deep_kwargs)
     operands = (*deep_args, *deep_kwargs.values())
     if any(map(has_tensor, operands)) or (_in(function, CREATION) and not any(map(lends, operands))):
-        return capture.call_function(function, deep_args, deep_kwargs)
+        return capture.perform(call_function, function, deep_args, deep_kwargs)
     result = capture.call_on_values(function, args, kwargs)
-    if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
+    if not any(_in(function, known) for known in (FUNCTIONS, VIEWS, FROM_SOURCE)) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
     made = capture.deep_value(result)
     return made if lender(result) is not None else _own(capture, made)
@@ -617,7 +608,7 @@ def _own(capture: Capture, made: Any) -> Any:
 
 def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
     if not isinstance(x, Tensor):
-        return isinstance(x.value if capture.is_number(x) else x, classes)
+        return isinstance(x.value if isinstance(x, Number) else x, classes)
     real = x.dtype.type if x.is_scalar else np.ndarray
     options = classes if isinstance(classes, tuple) else (classes,)
     return any(issubclass(real, c) if isinstance(c, type) else isinstance(x, c) for c in options)
@@ -625,7 +616,7 @@ def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
 
 def _type(capture: Capture, x: Any, *rest: Any) -> Any:
     if rest or not isinstance(x, Tensor):
-        return int if isinstance(x, Extent) else type(x.value if capture.is_number(x) else x, *rest)
+        return int if isinstance(x, Extent) else type(x.value if isinstance(x, Number) else x, *rest)
     return x.dtype.type if x.is_scalar else np.ndarray
 
 

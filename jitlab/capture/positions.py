@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import weakref
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -132,19 +132,31 @@ def user_frame() -> FrameType | None:
     return first_user
 
 
-def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
-    """The frames of a cell: without ours, and without the statements whose blocks we ran."""
-    entries: list[TracebackType] = []
-    while whole is not None:
-        if not whole.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            entries.append(whole)
-        elif _calls_back(whole, entries):
-            entries.pop()
-        whole = whole.tb_next
+def entries(traceback: TracebackType | None) -> list[TracebackType]:
+    """The entries of a traceback, the innermost last."""
+    found = []
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found
+
+
+def _traceback_of(found: Sequence[TracebackType]) -> TracebackType | None:
     result: TracebackType | None = None
-    for entry in reversed(entries):
+    for entry in reversed(found):
         result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result
+
+
+def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
+    """The frames of a cell: without ours, and without the statements whose blocks we ran."""
+    kept: list[TracebackType] = []
+    for entry in entries(whole):
+        if not entry.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            kept.append(entry)
+        elif _calls_back(entry, kept):
+            kept.pop()
+    return _traceback_of(kept)
 
 
 def _calls_back(entry: TracebackType, before: list[TracebackType]) -> bool:
@@ -155,8 +167,7 @@ def _calls_back(entry: TracebackType, before: list[TracebackType]) -> bool:
 def user_traceback(error: BaseException) -> TracebackType | None:
     """The traceback of an error without our own frames; whole when it has no others and may be our fault."""
     frames: list[TracebackType] = []
-    traceback = error.__traceback__
-    while traceback is not None:
+    for traceback in entries(error.__traceback__):
         code = traceback.tb_frame.f_code
         filename = code.co_filename
         if id(code) in _added and frames and is_converted(frames[-1].tb_frame.f_code):
@@ -165,19 +176,16 @@ def user_traceback(error: BaseException) -> TracebackType | None:
             frames.append(traceback)
         elif _calls_back(traceback, frames):
             frames.pop()
-        traceback = traceback.tb_next
     if not frames and not isinstance(error, (JitlabError, TypeError, ValueError, IndexError)):
         return error.__traceback__
-    result: TracebackType | None = None
-    for frame in reversed(frames):
-        result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return result
+    return _traceback_of(frames)
 
 
 def only_users(error: BaseException) -> None:
-    """What leaves a function that a person calls: without our frames, and nothing behind it that parts of jitlab told each
+    """What leaves a function that a user calls: without our frames, and nothing behind it that parts of jitlab told each
     other."""
     error.__traceback__ = user_traceback(error)
+    vars(error).pop("_jitlab_made", None)  # nobody takes over what was given up
     without_signals(error)
 
 
@@ -199,7 +207,7 @@ def without_signals(error: BaseException) -> None:
 
 
 def says_where(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that a person calls: its errors of ours show their line and the message, without the frames between."""
+    """A function that a user calls: its errors of ours show their line and the message, without the frames between."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from jitlab import errors
@@ -10,7 +11,7 @@ from jitlab.ir import Source
 from .drivers.piece_traces import EndPiece, StoresOutside
 from .numpy_calls.explanations import clause
 from .numpy_calls.host_fallback import NotReplayable
-from .positions import describe, is_added, is_converted
+from .positions import describe, entries, is_added, is_converted
 from .tracers.tensor import Tensor
 
 
@@ -92,27 +93,24 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
 
 def line_of(error: Exception) -> Source | None:
     """The user's line that ended a recording."""
-    traceback, found = error.__traceback__, None
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if is_converted(code):
-            found = Source(code.co_filename, traceback.tb_lineno, -1, traceback.tb_lineno, -1)
-        traceback = traceback.tb_next
-    return found
+    lines = [_line(entry) for entry in entries(error.__traceback__) if is_converted(entry.tb_frame.f_code)]
+    return lines[-1] if lines else None
+
+
+def _line(entry: TracebackType) -> Source:
+    return Source(entry.tb_frame.f_code.co_filename, entry.tb_lineno, -1, entry.tb_lineno, -1)
 
 
 def _recursive_call(error: RecursionError) -> Source | None:
     """The user's line that called the function again, well inside the recursion."""
-    traceback = error.__traceback__
     calls: list[Source] = []
     last: Source | None = None
-    while traceback is not None and len(calls) < 4:
-        code = traceback.tb_frame.f_code
-        if is_converted(code):
+    for entry in entries(error.__traceback__):
+        code = entry.tb_frame.f_code
+        if is_converted(code) and len(calls) < 4:
             if last is not None and not is_added(code):  # a function of the user's begins
                 calls.append(last)
-            last = Source(code.co_filename, traceback.tb_lineno, -1, traceback.tb_lineno, -1)
-        traceback = traceback.tb_next
+            last = _line(entry)
     return calls[-1] if calls else last
 
 

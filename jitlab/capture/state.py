@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,22 +16,18 @@ import numpy as np
 from jitlab import events
 from jitlab.errors import CaptureError
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
-from jitlab.ir.bounds import State
 from jitlab.ops.build_nodes import constant
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
 from .control.purity import is_pure
 from .drivers.leaving import Given, plain_value
 from .effect_log import Memory
 from .numpy_calls.draws import begin
+from .numpy_calls.functions import call_function
 from .positions import call_site, describe, here, spans
-from .tracers.arrays import Arrays, Binding, Input, current
-from .tracers.tensor import Cell, Tensor, no_value
-
-
-def current_capture() -> Capture | None:
-    """The capture that this thread (or task) is in."""
-    return current.get()  # type: ignore[return-value]
+from .tracers.arrays import Arrays, Input, Place
+from .tracers.tensor import Cell, Tensor, current, current_capture, no_value
 
 
 @contextmanager
@@ -50,36 +46,16 @@ class Creation:
     """May this recording make Variables? Only the first call of a `function` may."""
 
     allowed: bool
-    refusal: str = ""  # what a person is told when not
+    refusal: str = ""  # what a user is told when not
     made: list[Any] = field(default_factory=list)
     samples: list[Any] = field(default_factory=list)  # nodes of arguments that have no value yet: they came as TensorSpecs
-
-
-@dataclass
-class Mark:
-    """A point to roll back to."""
-
-    nodes: int
-    inputs: int
-    journal: int
-    read_log: int
-    guards: int
-    names: dict[str, int]
-    scopes: list[Any]
-    scope_count: int
-    bounds: State
-    loops: int
-    reshaped: int
-    deciding: int
 
 
 class Capture(Arrays):
     """A recording of a program: its arrays, and the names and objects that it finds them by."""
 
-    begins_in_text = False  # statements of a cell, not the call of a function
-
-    def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
-        super().__init__(name, strict=strict, keep_scalars=keep_scalars)
+    def __init__(self, name: str, *, strict: bool = False) -> None:
+        super().__init__(name, strict=strict)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
         self.calls_back = False  # it has calls of functions of the user's, as operations
         self.made_calls: list[Any] = []  # those that were made while it was recorded
@@ -107,7 +83,7 @@ class Capture(Arrays):
         except Exception as error:
             self.given.raised(error)
             if self.made_calls:
-                error._jitlab_made = tuple(self.made_calls)  # type: ignore[attr-defined]
+                vars(error)["_jitlab_made"] = tuple(self.made_calls)  # its class may refuse attributes
             raise
         finally:
             self.given.settle(self.outside.values())
@@ -124,7 +100,7 @@ class Capture(Arrays):
     @contextmanager
     def inside(self, function: Any) -> Iterator[None]:
         """The function whose converted body runs: where its names are found."""
-        site = call_site() if self.functions or self.begins_in_text else None
+        site = call_site() if self.functions or self.policy.begins_in_text else None
         self.functions.append(function)
         self.given.entered(function)
         try:
@@ -142,15 +118,15 @@ class Capture(Arrays):
             return value
         return self.value(value, name, self.name_binding(name))
 
-    def name_binding(self, name: str) -> Binding | None:
+    def name_binding(self, name: str) -> Place | None:
         if not self.functions:
             return None
         function = self.functions[-1]
         if name in function.__code__.co_freevars:
             cell = function.__closure__[function.__code__.co_freevars.index(name)]
-            return Binding(name, lambda: cell.cell_contents, "closure")
+            return Place(name, lambda: cell.cell_contents, "closure")
         namespace = function.__globals__
-        return Binding(name, lambda: namespace.get(name))
+        return Place(name, lambda: namespace.get(name), "global")
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
         found = value
@@ -163,7 +139,7 @@ class Capture(Arrays):
         text = f"{type(owner).__name__}.{name}"
         if getattr(owner, name, None) is not found:  # made at each access: nothing that could be bound anew
             return self.value(value, text)
-        return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
+        return self.value(value, text, Place(text, _attribute_reader(owner, name), "attribute"))
 
     def load_property(self, getter: Any, owner: Any, name: str) -> Any:
         """An attribute that a function of the user's gives: an array may be another one at each access."""
@@ -178,7 +154,7 @@ class Capture(Arrays):
         if type(owner) is np.ndarray:
             owner = self.value(owner)
         if (owner is np.r_ or owner is np.c_) and any(isinstance(self.value(part), Tensor) for part in _parts(key)):
-            return self.call_function(owner.__getitem__, (key,), {})
+            return self.perform(call_function, owner.__getitem__, (key,), {})
         check_key(owner, key)
         value = owner[key]
         if self.memory is not None:
@@ -190,7 +166,7 @@ class Capture(Arrays):
 
     def place(self, owner: Any) -> Any:
         """What stores into a Python object go through."""
-        return _Place(self, owner)
+        return Stores(self, owner)
 
     def unload(self, value: Any) -> Any:
         """What is stored into a Python object for a value of the program: an input's own object for its Tensor."""
@@ -263,11 +239,6 @@ class Capture(Arrays):
 
     def before_inline(self, function: Any) -> None:
         """A `jl.function` is called while this is recorded."""
-
-    def perform(self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = ()) -> Any:
-        """An action of several operations, which a graph of the user's keeps as one; it is given the capture, `args` and the
-        `bodies`, functions of the user's that it calls."""
-        return action(self, *args, *bodies)
 
     def naming(self, name: str | None) -> AbstractContextManager[Any]:
         """The next action's operation is called so, in a graph of the user's."""
@@ -371,10 +342,6 @@ class Capture(Arrays):
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         """A builtin without effects of its own comes next."""
 
-    def is_number(self, x: Any) -> bool:
-        """A Python number of a cell."""
-        return False
-
     def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """float(x), int(x), ... in the program."""
         return kind(*args, **kwargs)
@@ -404,43 +371,36 @@ class Capture(Arrays):
         return f'Tensor("{x._cell.node.name}:0", shape={shape}, dtype={x.dtype.name})'
 
     # ---- rollback
-    def mark(self) -> Mark:
+    def mark(self) -> Any:
+        """A point to roll back to."""
         graph = self.graph
-        return Mark(
-            len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names),
-            list(graph.scopes), graph.scope_count, self.bounds.state(), len(self.loops), len(self.reshaped),
-            len(self.root.deciding),
-        )  # fmt: skip
+        ends = len(graph.nodes), len(self.inputs), len(self.journal), len(self.guards), len(self.loops), len(self.root.deciding)
+        return ends, self.bounds.state(), (dict(graph._names), list(graph.scopes), graph.scope_count)
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, mark: Any) -> None:
         """Forget everything since `mark`: nodes, inputs, writes."""
-        graph = self.graph
-        for cell, node, reads, written in reversed(self.journal[mark.journal :]):
-            cell.node, cell.reads, cell.written = node, reads, written
-            cell.settle_parts()
-        for cell, path in self.read_log[mark.read_log :]:
-            cell.reads.pop(path, None)
-        for tensor, path, shape in reversed(self.reshaped[mark.reshaped :]):
-            tensor._path, tensor._shape = path, shape
-        del self.reshaped[mark.reshaped :]
-        del self.journal[mark.journal :], self.read_log[mark.read_log :], self.guards[mark.guards :]
-        gone = set(graph.nodes[mark.nodes :])
-        del graph.nodes[mark.nodes :]
-        for input in self.inputs[mark.inputs :]:
+        graph, ((nodes, inputs, journal, guards, loops, deciding), bounds, names) = self.graph, mark
+        while len(self.journal) > journal:
+            put_back, *before = self.journal.pop()
+            put_back(*before)
+        del self.guards[guards:]
+        gone = set(graph.nodes[nodes:])
+        del graph.nodes[nodes:]
+        for input in self.inputs[inputs:]:
             self.root.parameters.remove(input.node)
             gone.add(input.node)
             if self.captured.get(id(input.value)) is input:
                 del self.captured[id(input.value)]
-        del self.inputs[mark.inputs :]
-        self.assigned_at = [entry for entry in self.assigned_at if entry[1] <= mark.nodes]
+        del self.inputs[inputs:]
+        self.assigned_at = [entry for entry in self.assigned_at if entry[1] <= nodes]
         for block in self.blocks:
             for node in gone & block.graph.captures.keys():
                 del block.graph.captures[node]
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
-        self.bounds.restore(mark.bounds)
-        del self.loops[mark.loops :], self.root.deciding[mark.deciding :]
-        graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
+        self.bounds.restore(bounds)
+        del self.loops[loops:], self.root.deciding[deciding:]
+        graph._names, graph.scopes, graph.scope_count = names
 
 
 def check_key(owner: Any, key: Any) -> None:
@@ -455,7 +415,7 @@ def _parts(key: Any) -> Any:
     return key if isinstance(key, tuple) else (key,)
 
 
-class _Place:
+class Stores:
     """A Python object while the program stores into it: what it holds comes out as Tensors, inputs go back as themselves."""
 
     __slots__ = ("_capture", "_owner")
@@ -476,6 +436,7 @@ class _Place:
         delattr(self._owner, name)
 
     def _before_store(self, name: str) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
         if self._capture.memory is not None:
             self._capture.memory.before_store(self._owner, name)
 
@@ -483,12 +444,14 @@ class _Place:
         return self._capture.load_item(self._owner, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
         if id(self._owner) in self._capture.mine:
             self._owner[key] = value
         else:
             self._owner[plain_value(key)] = self._capture.unload(value)
 
     def __delitem__(self, key: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
         del self._owner[key]
 
 
@@ -501,4 +464,4 @@ def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
     return lambda: getattr(reference(), name, None)
 
 
-__all__ = ["Binding", "Capture", "Creation", "Input", "Mark", "current_capture", "not_recording"]
+__all__ = ["Capture", "Creation", "Input", "Stores", "current_capture", "not_recording"]

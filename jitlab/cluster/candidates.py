@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, told_kind
+from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, because, told_kind
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.library_operations import Library
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 
 FLOAT64 = np.dtype("f8")
 
@@ -116,11 +117,11 @@ class Study:
     def marked_only(self) -> Reason | None:
         """Why only marked operations compile; None when all may."""
         if self.jit_compile is False:
-            return Reason(Stays.LEVEL, "jit_compile=False, and no jit_scope asks for it")
+            return because(Stays.LEVEL)
         if self.level == "OFF":
-            return Reason(Stays.JIT_OFF, "the level is OFF, and no jit_scope asks for it")
+            return because(Stays.JIT_OFF)
         if self.graph.marked_only:
-            return Reason(Stays.JIT_OFF, "a jit_scope(strict=True) compiles marked operations only, and none marks this one")
+            return because(Stays.JIT_OFF, "not_marked")
         return None
 
     def stays(self) -> dict[Node, Reason]:
@@ -132,7 +133,7 @@ class Study:
             if reason is None and is_one_of_several(node):
                 reason = found.get(node.inputs[0])  # a result is where its call is
             elif reason is None and accepted >= fuel:
-                reason = Reason(Stays.FUEL, f"tf_xla_clustering_fuel={fuel} operations were taken before it", (accepted, fuel))
+                reason = because(Stays.FUEL, evidence=(accepted, fuel), fuel=fuel)
             elif reason is None:
                 accepted += 1
             if reason is not None:
@@ -142,13 +143,13 @@ class Study:
     def why_not(self, node: Node) -> Reason | None:
         """Why an operation can't be in any cluster, its place among the others aside."""
         if node.name in self.overrides.keep_out:
-            return Reason(Stays.DISALLOWED, "a what-if keeps it out")
+            return because(Stays.DISALLOWED, "kept_out")
         if node.name in self.overrides.compiled:
             return self.unsupported(node)
         if not self.attrs(node).get("_XlaCompile", True):
-            return Reason(Stays.DISALLOWED, "a jit_scope with compile_ops=False keeps it out")
+            return because(Stays.DISALLOWED)
         if self.has_devices and (kind := self.device(node)[0]) not in COMPILING:
-            return Reason(Stays.NO_COMPILER, f"there is no compiler for a {kind}", (self.attrs(node).get("device", ""),))
+            return because(Stays.NO_COMPILER, evidence=(self.attrs(node).get("device", ""),), kind=kind)
         if self.marked_only is not None and not self.marked(node) and not self.placed(node):
             return self.marked_only
         if node in self.trial.compiled:
@@ -173,7 +174,7 @@ class Study:
         if self.options.slow:
             return None
         name = (node.inputs[0] if is_one_of_several(node) else node).op.name
-        return Reason(Stays.SLOW, f"compiled, {name} is slow", (name,)) if name in SLOW else None
+        return because(Stays.SLOW, evidence=(name,), name=name) if name in SLOW else None
 
     def unlisted(self, node: Node) -> Reason | None:
         """Why a flag keeps it out."""
@@ -183,10 +184,10 @@ class Study:
         name = (node.inputs[0] if is_one_of_several(node) else node).op.name
         if listed is not None and name not in listed:
             if self.options.fusible:
-                return Reason(Stays.NOT_FUSIBLE, f"{name} shares loops with no other, and only what does is compiled", (name,))
-            return Reason(Stays.NOT_LISTED, f"{name} is not in tf_xla_ops_to_cluster", (name,))
+                return because(Stays.NOT_FUSIBLE, evidence=(name,), name=name)
+            return because(Stays.NOT_LISTED, evidence=(name,), name=name)
         if name in self.options.excluded:
-            return Reason(Stays.EXCLUDED, f"{name} is in tf_xla_cluster_exclude_ops", (name,))
+            return because(Stays.EXCLUDED, evidence=(name,), name=name)
         return None
 
 
@@ -228,7 +229,7 @@ def unsupported(node: Node, deepest: int | None = None, depth: int = 0) -> Reaso
     text = node.op.why_not_compiled(*types)
     if text is None:
         if isinstance(node.op, Constant) and node.dtype.kind not in "biufc":
-            return Reason(Stays.DTYPE, f"a constant of dtype {node.dtype}", (node.op.name,))
+            return because(Stays.DTYPE, "constant", (node.op.name,), dtype=str(node.dtype))
         return _effect(node)
     call = node.inputs[0].op if isinstance(node.op, Item) else node.op
     if isinstance(call, HostCall):
@@ -251,8 +252,7 @@ def draws_or_checks(node: Node) -> bool:
 
 def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | None:
     if deepest is not None and depth >= deepest:
-        text = f"bodies inside one another are followed {deepest} deep"
-        return Reason(Stays.DEPTH, text, (depth + 1, deepest))
+        return because(Stays.DEPTH, evidence=(depth + 1, deepest), deepest=deepest)
     inside = (inner for graph in node.op.graphs for inner in graph.nodes if not is_one_of_several(inner))
     found = next(((inner, why) for inner in inside if (why := unsupported(inner, deepest, depth + 1)) is not None), None)
     if found is None:
@@ -260,19 +260,17 @@ def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | N
     inner, reason = found
     if reason.code is Stays.DEPTH:
         return reason
-    text = reason.text if is_control(inner) else f"{_in_body(inner)}: {reason.text}"
-    evidence = reason.evidence[1:] if is_control(inner) else (inner.op.name, reason.code.name.lower())
-    return Reason(BODIES.get(node.op.name, Stays.UNSUPPORTED_FUNCTION), text, (node.op.name, *evidence))
-
-
-def _in_body(node: Node) -> str:
-    return f"{told_kind(node, lines=True)} in its body"
+    code = BODIES.get(node.op.name, Stays.UNSUPPORTED_FUNCTION)
+    if is_control(inner):
+        return replace(reason, code=code, evidence=(node.op.name, *reason.evidence[1:]))
+    evidence = (node.op.name, inner.op.name, reason.code.name.lower())
+    return because(code, "in_body", evidence, inner=told_kind(inner, lines=True), why=reason.text)
 
 
 def _effect(node: Node) -> Reason | None:
     if not node.op.has_effects:
         return None
-    return Reason(Stays.EFFECT, "it has an effect outside the arrays, so NumPy runs it in its place")
+    return because(Stays.EFFECT)
 
 
 __all__ = [

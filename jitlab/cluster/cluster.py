@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jitlab import messages
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import (
     NO_OVERRIDES,
@@ -28,13 +29,13 @@ from jitlab.ir import (
     Overrides,
     Reason,
     Stays,
+    because,
     computed_again,
     name_values,
     reordered,
     told_kind,
     told_node,
 )
-from jitlab.messages import units
 
 from .candidates import Study, draws_or_checks, is_constant, is_silent, unsupported
 from .decided import decided
@@ -97,12 +98,11 @@ def _clustering(graph: Graph, given: ClusteringInput, overrides: Overrides) -> C
             groups.append(group)
             continue
         size = effective_size(group)
-        text = f"{units.counted(size, 'operation')} could be joined here; a cluster has at least {options.min_size}"
-        for node in group:
-            stays[node] = Reason(Stays.SIZE, text, (size, options.min_size))
+        few = because(Stays.SIZE, evidence=(size, options.min_size), count=size, least=options.min_size)
+        stays |= dict.fromkeys(group, few)
     if options.constants_count:
         for node in graph.parameters:
-            stays[node] = Reason(Stays.ARGUMENT, "what is given to the graph, or kept in a variable, comes from outside")
+            stays[node] = because(Stays.ARGUMENT)
     result = _Result(partition, groups, [naming.of(group) for group in groups], stays)
     return result.clustering(None)
 
@@ -173,14 +173,14 @@ class _Result:
         marked = sum(self.study.marked(node) for node in group)
         placed = any(self.study.placed(node) for node in group)
         code = joined or (Joined.MARKED if marked else Joined.PLACED if placed else Joined.AUTO)
-        text = code.value
+        reason = Reason(code, code.value, (len(group), marked))
         if code is Joined.MARKED and marked < len(group):
-            text += f", with {units.counted(len(group) - marked, 'operation')} joined by auto-clustering"
+            reason = because(code, "with_others", reason.evidence, count=len(group) - marked)
         scopes = dict.fromkeys(scope_text(node.attrs["_XlaScope"]) for node in group if node.attrs.get("_XlaScope"))
         devices = frozenset(self.study.device(node) for node in group)
         device = chosen_device(devices, frozenset()) if any(node.attrs.get("device") for node in group) else None
         return Cluster(
-            name, nodes, [], [], Reason(code, text, (len(group), marked)), next(iter(scopes), None),
+            name, nodes, [], [], reason, next(iter(scopes), None),
             device_text(device) if device else "", [node for node in group if is_silent(node)],
         )  # fmt: skip
 
@@ -265,31 +265,29 @@ class _Result:
                             known[groups] = self._refusal(*groups, cluster_of)
                         reason = known[groups]
                         other = cluster_of.get(consumer)
-                        clause = f"Separate from {other.name if other else told_node(consumer)}"
+                        clause = messages.text("apart.separate", other=other.name if other else told_node(consumer))
                         reason = replace(reason, text=f"{clause}: {reason.text}", clause=clause, rest=reason.text)
                         edges.append(Edge(producer, consumer, reason, size))
                         continue
                 out = [node for node in (producer, consumer) if node not in cluster_of]
-                text = f"NumPy runs {' and '.join(map(told_kind, out))}"
-                edges.append(Edge(producer, consumer, Reason(Apart.NOT_COMPILED, text, tuple(n.name for n in out)), size))
+                names = " and ".join(map(told_kind, out))
+                reason = because(Apart.NOT_COMPILED, evidence=tuple(n.name for n in out), names=names)
+                edges.append(Edge(producer, consumer, reason, size))
         return edges
 
     def _refusal(self, a: int, b: int, cluster_of: Mapping[Node, Cluster]) -> Reason:
         """Why groups a and b, with an edge between them, were not joined. Asked when nothing can be joined any more."""
         code, nodes, evidence = self.partition.why_apart(a, b)
-        if code is Apart.SCOPES:
-            text = f"{evidence[0]} and {evidence[1]} compile apart"
-        elif code is Apart.SIZE:
-            text = f"together they would have {units.counted(evidence[0], 'operation')}, a cluster has at most {evidence[1]}"
-        elif code is Apart.DEVICES:
-            text = f"one is on {evidence[0]}, the other on {evidence[1]}"
-        elif code is Apart.CROSS_DEVICE:
-            text = f"it also waits for {told_kind(nodes[0])} on {evidence[0]}, and is on {evidence[1]} itself"
-        elif code is Apart.RESOURCES:
-            text = f"{told_node(nodes[0])} assigns when a cluster ends, {told_node(nodes[1])} would read when it starts"
-        else:
+        if code is Apart.RESOURCES:
+            args: dict[str, Any] = {"one": told_node(nodes[0]), "other": told_node(nodes[1])}
+        elif code is Apart.CYCLE:
             shown = [node in cluster_of for node in nodes]
             evidence = tuple(cluster_of[n].name if inside else n.name for n, inside in zip(nodes, shown, strict=True))
             host = [told_kind(node) for node, inside in zip(nodes, shown, strict=True) if not inside]
-            text = f"joining them would make a cycle through {host[0] if host else evidence[0]}"
-        return Reason(code, text, evidence)
+            args = {"through": host[0] if host else evidence[0]}
+        elif code is Apart.SIZE:
+            args = {"count": evidence[0], "most": evidence[1]}
+        else:
+            waits = {"waits": told_kind(nodes[0])} if code is Apart.CROSS_DEVICE else {}
+            args = {"one": str(evidence[0]), "other": str(evidence[1]), **waits}
+        return because(code, evidence=evidence, **args)

@@ -29,7 +29,7 @@ class Name:
             args, kwargs = self._adapt(*args, **kwargs)
             return self._target(*args, **kwargs)
         with capture.naming(name):
-            return capture.perform(_called, _Itself(self), args, kwargs)
+            return capture.perform(self.called, args, kwargs)
 
     def called(self, capture: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args, kwargs = self._adapt(*args, **kwargs)
@@ -40,17 +40,6 @@ class Name:
 
     def __repr__(self) -> str:
         return f"<{self.__name__}, for {self._target!r}>"
-
-
-class _Itself:
-    """A name as an argument that is handed on."""
-
-    def __init__(self, name: Name) -> None:
-        self.name = name
-
-
-def _called(capture: Any, itself: _Itself, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return itself.name.called(capture, args, kwargs)
 
 
 def graph_of(values: Any) -> Any:

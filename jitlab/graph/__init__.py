@@ -1,7 +1,7 @@
 """The graph face: operations are put into a Graph, and a Session runs them (docs/internals/graph.md).
 
-Parts, in the order of the data: session_graph, graph_tensor, building, device_scopes, graph_operations, sample_sizes,
-graph_capture, replay, session_options, session.
+Parts, in the order of the data: session_graph, graph_tensor, building, device_scopes, graph_operations, graph_capture,
+run_capture, session_options, session.
 """
 
 from .building import (

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import Tensor, current_capture
-from jitlab.ir import OperationView, outside
+from jitlab.ir import outside
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.graph_state import Identity
 from jitlab.specs import as_shape
 
-from .graph_capture import GraphCapture
 from .graph_operations import NoOp
 from .session_graph import Graph, current_graph, default_graph, graph_for_operations
 
@@ -81,7 +80,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     if graph is None:
         return array[()]
     with graph.named(name, constant=True):
-        return graph.capture.constant(array)
+        return graph.capture.constant_tensor(array)
 
 
 def identity(input: Any, name: str | None = None) -> Any:
@@ -89,7 +88,7 @@ def identity(input: Any, name: str | None = None) -> Any:
     capture: Any = current_capture() or (input.capture if isinstance(input, Tensor) else None)
     if capture is None:
         return np.array(input)[()]
-    with named(capture, name):
+    with capture.naming(name):
         return capture.perform(_identity, input)
 
 
@@ -102,15 +101,10 @@ def _identity(capture: Any, x: Any) -> Any:
 
 def no_op(name: str | None = None) -> Any:
     """An operation that does nothing; what it has to wait for (`control_dependencies`) runs."""
-    graph = graph_for_operations()
-    with graph.capture.entered(), named(graph.capture, name):
-        return _nothing(graph)
-
-
-def _nothing(graph: Graph) -> OperationView:
-    before = len(graph.order)
-    graph.capture.perform(_add_nothing)
-    return OperationView(graph, graph.order[before])
+    capture = graph_for_operations().capture
+    with capture.entered(), capture.naming(name):
+        capture.perform(_add_nothing)
+        return capture.last_operation()
 
 
 def _add_nothing(capture: Any) -> None:
@@ -256,8 +250,3 @@ def _graph() -> Graph | None:
     """The graph that blocks are of: the one this stands in, else the default one when something is in it."""
     found = current_graph()
     return found if found is not None or current_capture() is not None else outside.graph
-
-
-def named(capture: Any, name: str | None) -> AbstractContextManager[Any]:
-    """The next operation gets a name that its caller chose."""
-    return capture.root.named(name) if isinstance(capture, GraphCapture) else nullcontext()

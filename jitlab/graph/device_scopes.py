@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import DEVICE
 from jitlab.passes.placement import HOST, LEVELS, full_name, parsed
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import DEVICES
 
 from .graph_capture import Step

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jitlab.ir import ArrayType
+import numpy as np
+
+from jitlab.ir import ArrayType, Node, plain
 from jitlab.ops.base import Cost, Operation
+from jitlab.ops.build_nodes import apply
 from jitlab.ops.host_operations import SEVERAL
 from jitlab.ops.leaf_operations import Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,28 @@ class NoOp(Operation):
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         return Cost(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class OtherSample(Operation):
+    """A value that a Session is fed with, or what is computed of it, with other sample sizes than it has in its graph."""
+
+    shape: tuple[int, ...]
+    differentiable: ClassVar[bool] = True
+
+    def numpy(self, *arrays: Any) -> Any:
+        return sample(ArrayType(self.shape, np.asarray(arrays[0]).dtype))
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return ArrayType(self.shape, types[0].dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> list[Node | None]:
+        return [apply(OtherSample(inputs[0].shape), g)]
+
+
+def sample(type: ArrayType) -> np.ndarray[Any, Any]:
+    """An array to try things on that have no rule."""
+    array = np.ones(plain(type.shape), type.dtype)
+    if array.ndim > 1 and array.dtype.kind in "fc":  # so that a solver finds it regular
+        array[..., range(min(array.shape[-2:])), range(min(array.shape[-2:]))] = 3
+    return array

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture.tracers.tensor import Cell, Tensor
-from jitlab.ir import Extent, Node, OperationView, output_name, producer
+from jitlab.ir import Node, OperationView, output_name, producer
+from jitlab.ops.build_nodes import as_node
 from jitlab.specs import TensorShape
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class GraphTensor(Tensor):
 
     @property
     def shape(self) -> Any:
-        return TensorShape(self.static_shape)
+        return super().shape if self.capture.in_numpy else TensorShape(self.static_shape)
 
     @shape.setter
     def shape(self, shape: Any) -> None:
@@ -47,7 +48,15 @@ class GraphTensor(Tensor):
     @property
     def static_shape(self) -> tuple[int | None, ...] | None:
         """What is known of its shape: None for a size, or for all of it."""
-        return static_shape(self.capture, self._cell.node)
+        return self.capture.static_shape(self._cell.node)  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def size(self) -> Any:
+        """How many elements it has: a tensor where only a run knows that."""
+        if self.capture.in_numpy:
+            return super().size
+        known = self.shape.num_elements()
+        return self.capture.perform(_size, self) if known is None else known
 
     def get_shape(self) -> Any:
         """The same, as a function."""
@@ -66,6 +75,8 @@ class GraphTensor(Tensor):
         return self.graph.session(session).run(self, feed_dict)
 
     def __len__(self) -> int:
+        if self.capture.in_numpy:
+            return super().__len__()
         first = self.shape[0] if self.shape.rank else None
         if first is None:
             raise TypeError(f"len is not well defined for {self!r}: its first size is not known before the graph runs")
@@ -83,12 +94,5 @@ class GraphTensor(Tensor):
     __hash__ = object.__hash__
 
 
-def static_shape(capture: Any, node: Node) -> tuple[int | None, ...] | None:
-    """A node's shape with None where a Session's feed decides, None for all of it where even the number of axes is open."""
-    made = capture.step_of.get(node)
-    if made is not None and made.feed is not None:
-        return made.dims  # type: ignore[no-any-return]
-    symbols = [frozenset(n.expr.symbols) if isinstance(n, Extent) else frozenset() for n in node.shape]
-    if any(own & capture.ranks for own in symbols) or node in capture.unranked:
-        return None
-    return tuple(None if own & capture.opened else int(n) for n, own in zip(node.shape, symbols, strict=True))
+def _size(capture: Any, x: Tensor) -> Tensor:
+    return capture.python_number(as_node(x.type.size))  # type: ignore[no-any-return]

@@ -7,27 +7,28 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab import events
 from jitlab.api import Options, compile_trace
-from jitlab.capture import NotReplayable, Trace, random_states, set_random_states
-from jitlab.capture.drivers.run_events import emit_call
+from jitlab.capture import Change, NotReplayable, Trace, random_states, set_random_states
+from jitlab.capture.drivers.run_events import emit_call, emit_trace
 from jitlab.capture.guards.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
 from jitlab.ir import OperationView
 from jitlab.specs import TensorShape
 from jitlab.support import locks
+from jitlab.support.containers import leaves, mapped
+from jitlab.support.lazy_dataclass import dataclass
 
 from .device_scopes import check_devices, compiling_devices
-from .graph_capture import Step
+from .graph_capture import Step, tensors_in
 from .graph_tensor import GraphTensor
-from .replay import needed, record
+from .run_capture import needed, record
 from .session_graph import Graph, current_graph, default_graph
 from .session_options import ConfigProto, clustering_options
 
@@ -39,10 +40,7 @@ class Run:
     """What one kind of run needs: fetches and feeds decide it."""
 
     steps: list[Step]
-    feeds: list[GraphTensor]
     defaults: list[Step]  # placeholders that are not fed and have a value of their own
-    reads: list[Any]  # Variables that have to have a value
-    writes: list[Any]
     traces: dict[Any, list[Trace]]
 
 
@@ -85,9 +83,8 @@ class Session:
         self.options = Options(clustering=clustering_options(self._config), replays=True, devices=compiling_devices())
         self.sess_str = target
         self.name = f"session_{next(_numbers)}"
-        self._arrays: dict[int, np.ndarray[Any, Any]] = {}  # by the id of a Variable of the graph
-        self._held: list[Any] = []  # those Variables: their ids stay theirs
-        self._initialized: set[int] = set()
+        self._arrays: dict[int, tuple[Any, np.ndarray[Any, Any]]] = {}  # by the id of a Variable of the graph: it, its value
+        self._initialized: set[int] = set()  # the ids of arrays that a run has written
         self._runs: OrderedDict[Any, Run] = OrderedDict()
         self._count = 0
         locks.own(self)
@@ -119,20 +116,18 @@ class Session:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         started = time.perf_counter_ns()
-        elements: list[Any] = []
-        form = self._form(fetches, elements)
+        form = mapped(self._element, fetches)
+        elements = leaves(form)
         feeds = self._feeds(feed_dict or {})
         with locks.Released(self._lock), self._lock:
             run = self._run_for(elements, list(feeds))
             for step in run.defaults:
                 feeds[step.feed] = step.default  # type: ignore[index]
-            self._check_initialized(run)
             trace, found = self._performed(run, feeds, elements)
-            self._initialized.update(map(id, run.writes))
+            self._initialized.update(id(trace.inputs[number].value) for number, _ in trace.writes)
         emit_call(trace.name, trace.number, started)
-        results = iter(found)
-        by_element = {id(x): next(results) for x in _tensors(elements)}
-        return form(lambda element: by_element.get(id(element)))
+        values = dict(zip(_tensors(elements), found, strict=True))
+        return mapped(values.get, form)
 
     def _performed(self, run: Run, feeds: dict[GraphTensor, Any], elements: list[Any]) -> tuple[Trace, list[Any]]:
         """Run once. Where the data give another shape than when the steps were recorded, they are recorded anew; until then
@@ -159,39 +154,31 @@ class Session:
         return run
 
     def _planned(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
-        steps = needed(self.graph.capture, elements, feeds)
-        given = set(map(id, feeds))
+        steps, given = needed(self.graph.capture, elements, feeds), set(feeds)
         if any(step.looks_back for step in steps):  # a gradient is one of the whole way, also through what is fed
             whole = needed(self.graph.capture, elements, feeds, whole=True)
-            if all(step.feed is None or step.default is not None or id(step.feed) in given for step in whole):
+            if not any(step.default is None for step in _unfed(whole, given)):
                 steps = whole
-        defaults = [step for step in steps if step.feed is not None and id(step.feed) not in given and step.default is not None]
-        for step in steps:
-            if step.feed is not None and id(step.feed) not in given and step.default is None:
-                tensor = step.feed
+        defaults = _unfed(steps, given)
+        for step in defaults:
+            if step.default is None:
+                tensor: Any = step.feed
                 raise InvalidArgumentError(
                     f"You must feed a value for placeholder tensor '{tensor.op.name}' with dtype {tensor.dtype.name}"
                     + (f" and shape {list(tensor.shape)}" if tensor.shape.rank else ""),
                     why="what is fetched depends on it", hint=f"sess.run(fetches, feed_dict={{{tensor.op.name}: value}})",
                 )  # fmt: skip
         check_devices(steps, soft=self._config.allow_soft_placement)
-        written: set[int] = set()
-        reads, writes = [], []
-        for step in steps:
-            reads += [variable for variable in step.reads if id(variable) not in written]
-            for variable in step.writes:
-                written.add(id(variable))
-                writes.append(variable)
-        return Run(steps, feeds, defaults, reads, writes, {})
+        return Run(steps, defaults, {})
 
-    def _check_initialized(self, run: Run) -> None:
-        for variable in run.reads:
-            if getattr(variable, "_graph", None) is not None and id(variable) not in self._initialized:
-                raise FailedPreconditionError(
-                    f"Attempting to use uninitialized value {variable.name.partition(':')[0]}",
-                    why="a Variable of a graph gets its value when its initializer runs in the Session",
-                    hint="sess.run(jl.global_variables_initializer())",
-                )
+    def check_initialized(self, variable: Any) -> None:
+        """A FailedPreconditionError where a Variable of the graph has no value in this Session."""
+        if variable._graph is not None and id(self.array_of(variable)) not in self._initialized:
+            raise FailedPreconditionError(
+                f"Attempting to use uninitialized value {variable.name.partition(':')[0]}",
+                why="a Variable of a graph gets its value when its initializer runs in the Session",
+                hint="sess.run(jl.global_variables_initializer())",
+            )
 
     def _trace(self, run: Run, feeds: dict[GraphTensor, Any], elements: list[Any]) -> tuple[Trace, list[Any]]:
         """The compiled steps for arrays of these shapes."""
@@ -202,50 +189,22 @@ class Session:
                 return trace, values
         started = time.perf_counter_ns()
         self._count += 1
-        made = record(self.name, self._count, run.steps, feeds, _tensors(elements), self._array_of)
+        made = record(self, self._count, run.steps, feeds, _tensors(elements))
         made.run = compile_trace(made, self.options)
         run.traces.setdefault(key, []).append(made)
-        self._tell(made, run, started)
+        cause = events.Cause.SHAPE if sum(map(len, run.traces.values())) > 1 else events.Cause.FIRST_CALL
+        emit_trace(made.name, made.number, Change(cause), [cause], len(made.graph.nodes), started)
         return made, values
 
-    def _array_of(self, variable: Any) -> np.ndarray[Any, Any]:
-        if getattr(variable, "_graph", None) is None:
+    def array_of(self, variable: Any) -> np.ndarray[Any, Any]:
+        """Where a Variable is kept."""
+        if variable._graph is None:
             return variable.__jitlab_array__()  # type: ignore[no-any-return]
-        known = self._arrays.get(id(variable))
-        if known is None:
-            known = self._arrays[id(variable)] = np.zeros(variable.shape, variable.dtype)
-            self._held.append(variable)
-        return known
-
-    def _tell(self, trace: Trace, run: Run, started: int) -> None:
-        if not events.active():
-            return
-        cause = events.Cause.SHAPE if sum(map(len, run.traces.values())) > 1 else events.Cause.FIRST_CALL
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=trace.name, trace=trace.number, causes=(cause,), argument="", before="",
-                after="", lines=(), fix=None, operations=len(trace.graph.nodes), start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
-            )
-        )  # fmt: skip
+        if id(variable) not in self._arrays:
+            self._arrays[id(variable)] = variable, np.zeros(variable.shape, variable.dtype)
+        return self._arrays[id(variable)][1]
 
     # ---- fetches and feeds
-    def _form(self, fetches: Any, elements: list[Any]) -> Any:
-        """What makes the result from the values of the elements, which are collected."""
-        if isinstance(fetches, (list, tuple)):
-            parts = [self._form(item, elements) for item in fetches]
-            kind: Any = type(fetches)
-            if hasattr(fetches, "_fields"):
-                return lambda value: kind(*(part(value) for part in parts))
-            return lambda value: kind(part(value) for part in parts)
-        if isinstance(fetches, dict):
-            items = {key: self._form(item, elements) for key, item in fetches.items()}
-            made: Any = type(fetches)
-            return lambda value: made((key, part(value)) for key, part in items.items())
-        element = self._element(fetches)
-        elements.append(element)
-        return lambda value: value(element)
-
     def _element(self, fetch: Any) -> Any:
         if getattr(type(fetch), "__jitlab_variable__", False) is True:
             with self.graph.as_default():
@@ -274,24 +233,25 @@ class Session:
         return dict(sorted(found.items(), key=lambda item: id(item[0])))
 
     # ---- blocks
-    def as_default(self) -> Any:
+    @contextmanager
+    def as_default(self) -> Iterator[Session]:
         """`with sess.as_default():` tensors' `eval()` and operations' `run()` use this Session inside."""
-        return _as_default(self)
+        _stack.sessions.append(self)
+        try:
+            yield self
+        finally:
+            _stack.sessions.remove(self)
 
     def __enter__(self) -> Session:
-        graph = self.graph.as_default() if current_graph() is not self.graph else None
-        if graph is not None:
-            graph.__enter__()
-        session = _as_default(self)
-        session.__enter__()
-        self._entered.append((session, graph))
+        blocks = ExitStack()
+        if current_graph() is not self.graph:
+            blocks.enter_context(self.graph.as_default())
+        blocks.enter_context(self.as_default())
+        self._entered.append(blocks)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        session, graph = self._entered.pop()
-        session.__exit__(*error)
-        if graph is not None:
-            graph.__exit__(*error)
+        self._entered.pop().__exit__(*error)
         self.close()
 
     def close(self) -> None:
@@ -315,15 +275,6 @@ class _Stack(threading.local):
 _stack = _Stack()
 
 
-@contextmanager
-def _as_default(session: Session) -> Iterator[Session]:
-    _stack.sessions.append(session)
-    try:
-        yield session
-    finally:
-        _stack.sessions.remove(session)
-
-
 def default_session() -> Session | None:
     """The Session of the block this stands in."""
     return _stack.sessions[-1] if _stack.sessions else None
@@ -334,22 +285,26 @@ def _identity(element: Any) -> int:
 
 
 def _tensors(elements: list[Any]) -> list[GraphTensor]:
-    return list({id(x): x for x in elements if isinstance(x, GraphTensor)}.values())
+    return [*dict.fromkeys(tensors_in(elements))]
+
+
+def _unfed(steps: list[Step], given: set[GraphTensor]) -> list[Step]:
+    """The placeholders among steps that are not fed."""
+    return [step for step in steps if step.feed is not None and step.feed not in given]
 
 
 def _value_of(graph: Graph, variable: Any) -> Any:
     """The tensor that reads a Variable when it is fetched: made once for each graph."""
-    known = graph.capture.collections.setdefault("fetched", [])
-    for other, tensor in known:
-        if other is variable:
-            return tensor
+    known = graph.capture.fetched.get(id(variable))
+    if known is not None:
+        return known[1]
     finalized, graph.is_finalized = graph.is_finalized, False  # to read is not to modify
     try:
         with graph.name_scope(None):
             tensor = variable.read_value()
     finally:
         graph.is_finalized = finalized
-    known.append((variable, tensor))
+    graph.capture.fetched[id(variable)] = variable, tensor
     return tensor
 
 
@@ -384,4 +339,3 @@ def _fits(value: int, dtype: np.dtype[Any]) -> bool:
 
 
 __all__ = ["Session", "default_session"]
-

@@ -10,10 +10,10 @@ from typing import Any
 from jitlab import ir
 from jitlab.capture.state import current_capture
 from jitlab.ir import CONTROL, DEVICE, Node, OperationView
-from jitlab.ir.graphs.operation import operations
 
 from .device_scopes import merged
 from .graph_capture import GraphCapture
+from .graph_operations import OtherSample
 from .graph_tensor import GraphTensor
 
 #: Operators are named after the operator, everything else after the operation.
@@ -50,10 +50,10 @@ class Graph(ir.Graph, metaclass=_GraphType):
 
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
-        self.order: list[Node] = []  # everything in it, arguments and variables too, as it was made
+        self.order: list[Node] = []
         self.scope_name = ""  # "root/": what the names of operations begin with
         self.devices: list[Any] = []  # of the `device` blocks around
-        self.controls: list[tuple[str, ...]] = []  # names of what has to run first, of the blocks around
+        self.controls: list[list[OperationView]] = []  # what has to run first, of the blocks around
         self.wanted_name: str | None = None  # of the operation of the next step: its caller chose it
         self.names_constant = False  # that operation is a constant
         self.is_named = False  # it has been made; what else the step makes is named after it
@@ -81,6 +81,11 @@ class Graph(ir.Graph, metaclass=_GraphType):
     def append(self, node: Node) -> Node:
         if self.is_finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
+        if isinstance(node.op, OtherSample):  # the same operation to a user
+            node.name = node.inputs[0].name
+            self.nodes.append(node)
+            return node
+        self.capture.open_parts(node)
         if node.name == node.op.stem:
             node.name = STEMS.get(node.op.name, node.op.name)
         if self.wanted_name is not None:
@@ -93,7 +98,7 @@ class Graph(ir.Graph, metaclass=_GraphType):
                 device = merged("", device(OperationView(self, node)))
             if device:
                 node.attrs[DEVICE] = device
-        names = tuple(dict.fromkeys(name for names in self.controls for name in names))
+        names = tuple(dict.fromkeys(other.name for block in self.controls for other in block))
         if names:
             node.attrs[CONTROL] = names
         node = super().append(node)
@@ -116,15 +121,9 @@ class Graph(ir.Graph, metaclass=_GraphType):
         self.is_finalized = True
 
     # ---- the contract's view
-    def get_operations(self) -> list[OperationView]:
-        """Its operations in the order they were made."""
-        return [OperationView(self, node) for node in operations(iter(self.order))]
-
-    def get_operation_by_name(self, name: str) -> OperationView:
-        for node in self.order:
-            if node.name == name and node.op.name != "Item":
-                return OperationView(self, node)
-        raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+    def in_order(self) -> list[Node]:
+        """Everything in it, arguments and variables too, as it was made."""
+        return self.order
 
     def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation that `value`, or a name, stands for: one that `allow_tensor` and `allow_operation` let be."""
@@ -193,15 +192,11 @@ class Graph(ir.Graph, metaclass=_GraphType):
             self.controls = []
         else:
             elements = [self.as_graph_element(x) for x in inputs]
-            self.controls = [*before, tuple(self.operation_of(x).name for x in elements)]
+            self.controls = [*before, [x if isinstance(x, OperationView) else x.op for x in elements]]
         try:
             yield
         finally:
             self.controls = before
-
-    @staticmethod
-    def operation_of(element: Any) -> OperationView:
-        return element if isinstance(element, OperationView) else element.op
 
     def __str__(self) -> str:
         count = len(self.get_operations())

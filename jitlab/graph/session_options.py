@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from jitlab.cluster import for_session
 from jitlab.flags import read_flags
 from jitlab.ir import ClusteringOptions
+from jitlab.support.lazy_dataclass import dataclass
+
+
+class _Fields:
+    """Plain fields, and no others."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in type(self).__dataclass_fields__:  # type: ignore[attr-defined]
+            raise AttributeError(f"Assignment not allowed (no field {name!r} in {type(self).__name__}).")
+        object.__setattr__(self, name, value)
 
 
 @dataclass
-class OptimizerOptions:
+class OptimizerOptions(_Fields):
     """`global_jit_level`: DEFAULT and OFF compile what a scope marks, ON_1 and ON_2 whatever can be."""
 
     DEFAULT: ClassVar[int] = 0
@@ -34,17 +44,14 @@ class OptimizerOptions:
                 raise TypeError(f"global_jit_level = {value!r}: it is OptimizerOptions.DEFAULT, OFF, ON_1 or ON_2")
             if value not in (-1, 0, 1, 2):
                 raise ValueError(f"global_jit_level = {value!r}: it is OptimizerOptions.DEFAULT, OFF, ON_1 or ON_2")
-        _set(self, name, value)
+        super().__setattr__(name, value)
 
 
 @dataclass
-class GraphOptions:
+class GraphOptions(_Fields):
     """Options of how graphs run."""
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        _set(self, name, value)
 
 
 @dataclass
@@ -57,7 +64,7 @@ class GPUOptions:
 
 
 @dataclass
-class ConfigProto:
+class ConfigProto(_Fields):
     """The configuration of a Session. `global_jit_level` decides what is compiled; the others have no effect here."""
 
     graph_options: GraphOptions = field(default_factory=GraphOptions)
@@ -67,15 +74,6 @@ class ConfigProto:
     intra_op_parallelism_threads: int = 0
     inter_op_parallelism_threads: int = 0
     device_count: dict[str, int] = field(default_factory=dict)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        _set(self, name, value)
-
-
-def _set(owner: Any, name: str, value: Any) -> None:
-    if name not in type(owner).__dataclass_fields__:
-        raise AttributeError(f"Assignment not allowed (no field {name!r} in {type(owner).__name__}).")
-    object.__setattr__(owner, name, value)
 
 
 @dataclass

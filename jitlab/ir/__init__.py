@@ -7,11 +7,10 @@ from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, 
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graphs.bodies import Nest, every_node, inner_nodes
 from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
-from .graphs.graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
+from .graphs.graph import Graph, Node, Scope, building_nothing, current_graph, interpret, outside, positions
 from .graphs.operation import (
     CONTROL,
     DEVICE,
-    AttrValue,
     NodeDef,
     OperationView,
     Output,
@@ -21,7 +20,7 @@ from .graphs.operation import (
     producer,
 )
 from .graphs.verify import verify
-from .options import ENDLESS, LARGEST, ClusteringOptions, Options
+from .options import LARGEST, ClusteringOptions, Options
 from .plans.decisions import (
     CALLED,
     CALLS,
@@ -35,14 +34,27 @@ from .plans.decisions import (
     pulling_back,
 )
 from .plans.lowered import Lowered, whole_plan
-from .plans.overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
+from .plans.overrides import NO_OVERRIDES, Overrides, computed_again, reordered
 from .plans.plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
-from .plans.plan_json import is_operation, line_numbers
-from .plans.reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored, in_two
+from .plans.plan_json import is_operation
+from .plans.reasons import (
+    Apart,
+    Change,
+    Copied,
+    Flip,
+    Joined,
+    NestChange,
+    NotFused,
+    Reason,
+    Rejection,
+    Stays,
+    Stored,
+    because,
+    in_two,
+)
 from .programs import program
 from .programs.machine_shape import Shape
 from .types import (
-    NOWHERE,
     TRACED_DTYPES,
     UNKNOWN,
     ArrayType,
@@ -52,7 +64,6 @@ from .types import (
     Sources,
     cell_names,
     display_name,
-    short_dtype,
     sources_of,
 )  # fmt: skip
 
@@ -68,12 +79,10 @@ __all__ = [
     "made_now",
     "NO_OVERRIDES",
     "Overrides",
-    "again_name",
     "computed_again",
     "Apart",
     "Change",
     "Bounds",
-    "ENDLESS",
     "LARGEST",
     "Lowered",
     "whole_plan",
@@ -97,12 +106,11 @@ __all__ = [
     "Stored",
     "Temporary",
     "every_node",
+    "because",
     "in_two",
     "inner_nodes",
     "is_operation",
-    "line_numbers",
     "Moving",
-    "NOWHERE",
     "Nest",
     "NestChange",
     "UNKNOWN",
@@ -114,12 +122,10 @@ __all__ = [
     "CONTROL",
     "DEVICE",
     "ArrayType",
-    "AttrValue",
     "Extent",
     "Graph",
     "Node",
     "NodeDef",
-    "Op",
     "OperationView",
     "Output",
     "Poly",
@@ -157,7 +163,6 @@ __all__ = [
     "pulling_back",
     "same_extent",
     "same_shape",
-    "short_dtype",
     "told",
     "told_kind",
     "told_node",

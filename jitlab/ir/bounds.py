@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager, variable
 
 from .extents import Extent, Monomial, Moving, NotRolled, Poly, poly

@@ -8,10 +8,11 @@ the same Program text share one kernel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
 from jitlab.errors import InternalError, Signal
+from jitlab.support.lazy_dataclass import dataclass
 
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jitlab.support.lazy_dataclass import dataclass
 
 LARGEST = 2**31 - 1
 ENDLESS = 2**63 - 1

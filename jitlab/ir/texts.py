@@ -6,10 +6,11 @@ import linecache
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from jitlab.support import locks
+from jitlab.support.lazy_dataclass import dataclass
 
 from .types import Source, cell_names
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from jitlab.support.lazy_dataclass import dataclass
 
 from .extents import plain, poly
 
@@ -70,7 +71,7 @@ def short_dtype(dtype: np.dtype) -> str:
     return SHORT_NAMES.get(stem, stem) + name[len(stem) :]
 
 
-#: File names of notebook cells -> what a person calls them; the notebook layer fills it.
+#: File names of notebook cells -> what a user calls them; the notebook layer fills it.
 cell_names: dict[str, str] = {}
 
 

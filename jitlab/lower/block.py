@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jitlab.ir import Node, poly
 from jitlab.ops.control_flow import Branch, Define, Loop
@@ -12,6 +12,7 @@ from jitlab.ops.layout.indexing import Scatter
 from jitlab.ops.layout.views import Update, View, identity_map
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.library_operations import Library
+from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(eq=False)

@@ -149,6 +149,7 @@ def _lower(
         shared.variables,
         shared.errors,
         shared.calls,
+        {**shared.sizes.values, **shared.sizes.samples},
     )
     sizes = shared.sizes
     infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
@@ -157,7 +158,7 @@ def _lower(
     edges += inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     lowered = Lowered(
-        cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
+        cluster, program, list(shared.inputs), outputs, shared.constants, program.sizes, shared.strides,
         infos, edges, kept=_still(shared, temps), in_place=in_place,
         temporaries=temporaries(cluster, kernels, temps, shared, edges, groups), scratch_bytes=scratch,
     )  # fmt: skip

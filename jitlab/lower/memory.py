@@ -8,15 +8,15 @@ each nest (statements.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from jitlab.ir import Copied, Copy, Node, Reason
+from jitlab.ir import Copied, Copy, Node, because
 from jitlab.ir.graphs.dot import line_text
-from jitlab.messages import units
 from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.indexing import Scatter
 from jitlab.ops.layout.views import Update, View
 from jitlab.ops.leaf_operations import Constant
+from jitlab.support.lazy_dataclass import dataclass
 
 from .block import Block, covers, is_control, overwritten
 from .fusion.cuts import NO_CUTS, Cuts
@@ -46,7 +46,7 @@ def arrange(
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
-    dear: set[Node] = set()
+    expensive: set[Node] = set()
     while True:
         block.forget_moves()
         stored = must_be_stored(block, sizes, level) | more | wanted.intersection(block.nodes) | set(kept)
@@ -55,7 +55,7 @@ def arrange(
             stored |= must_be_stored(block, sizes, level)
         stored |= long_values(block, stored)
         in_place = _in_place(block, stored, apart)
-        stages = stages_of(block, sizes, stored, in_place, dear, cuts)
+        stages = stages_of(block, sizes, stored, in_place, expensive, cuts)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             cuts.stored_after_all(kept)
             continue
@@ -64,7 +64,7 @@ def arrange(
             break
         more |= stored
     for stage in stages:
-        stage.is_dear = stage.node in dear
+        stage.is_expensive = stage.node in expensive
     made = {node for stage in stages for node in stage.made}
     copies = [copied(node, code) for node, code in kept.items() if node in made]
     copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]
@@ -204,15 +204,5 @@ def _copied_bases(
 def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     """The record of a copy; `nbytes` where it is not of the whole array."""
     nbytes = node.type.nbytes if nbytes is None else nbytes
-    size = units.size(nbytes)
     lines = line_text(s.line for s in node.sources) or "line ?"
-    name = called(node)
-    text = {
-        Copied.INPUT_KEPT: f"{name} changes, and who called keeps it as it was; {size} ({lines})",
-        Copied.OLD_VERSION_READ: f"{name} as it was is read after it has changed; {size} ({lines})",
-        Copied.SOURCE_CHANGES: f"{name} is wanted after what it is made of changes; {size} ({lines})",
-        Copied.MADE_ELSEWHERE: f"the next {name} is made elsewhere than the loop keeps it; {size} ({lines})",
-        Copied.SNAPSHOT: f"a part of {name} that is overwritten while it is still read; {size} ({lines})",
-        Copied.OVERLAP: f"the right side reads the part of {name} that it overwrites; {size} ({lines})",
-    }
-    return Copy(node, Reason(code, text[code], size_in="clause"), nbytes)
+    return Copy(node, because(code, size_in="clause", name=called(node), bytes=nbytes, lines=lines), nbytes)

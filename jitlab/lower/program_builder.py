@@ -82,8 +82,7 @@ class Shared:
         if not output:
             return self.temp("temp", tuple(self.sizes.of(n) for n in node.shape), node.dtype)
         shape = tuple(self.sizes.of(n) for n in node.shape)
-        stream = node.type.nbytes >= self.sizes.shape.stream_bytes and _rows_aligned(node)
-        return Buffer(self.name("y"), "output", node.dtype, shape, contiguous_strides(shape), stream)
+        return Buffer(self.name("y"), "output", node.dtype, shape, contiguous_strides(shape))
 
     def temp(self, kind: str, shape: tuple[Poly, ...], dtype: object) -> Buffer:
         """Memory for one call; in loops as large as any iteration needs."""
@@ -126,9 +125,3 @@ class Shared:
         """The symbols that are strides of arguments, and those that may be negative."""
         nodes = list(self.inputs)
         return set(self.strides), {s for s, (i, _) in self.strides.items() if self.layouts.get(nodes[i]) == "S"}
-
-
-def _rows_aligned(node: Node) -> bool:
-    """Every row starts on a cache line, as streamed vectors must."""
-    row = node.shape[-1] if node.ndim > 1 else 16
-    return node.dtype.kind in "fiu" and int(row) * node.dtype.itemsize % 128 == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from jitlab.ir import (
@@ -25,6 +24,7 @@ from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
+from jitlab.support.lazy_dataclass import dataclass
 
 from .fusion.groups import Group
 from .fusion.stages import Stage

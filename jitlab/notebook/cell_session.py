@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 from typing import Any
 
@@ -22,6 +22,7 @@ from jitlab.report.render.outline import PARTS
 from jitlab.report.store.settled import times_of
 from jitlab.report.store.summary import WHOLE_BYTES, estimated_size, on_wire
 from jitlab.runtime import Executable, watching
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
 from .history import History

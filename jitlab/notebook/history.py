@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from jitlab.errors import OptionError
 from jitlab.report.store.baselines import Baseline, machine, read_baseline, write_baseline
 from jitlab.report.store.comparing import RunComparison, compared, with_runs_needed
 from jitlab.report.store.runs import headline, pooled, source_digest
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import FEWEST
 
 if TYPE_CHECKING:

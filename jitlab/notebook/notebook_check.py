@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
+from jitlab.support.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.errors import Signal
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent
+from jitlab.support.lazy_dataclass import dataclass
 
 from .emitter import Emitter
 

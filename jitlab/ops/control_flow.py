@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Graph, evaluate_extent, interpret, poly
+from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 from .host_operations import SEVERAL

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, plain
+from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Elementwise, Operation
 

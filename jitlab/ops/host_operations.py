@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType
+from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 
@@ -107,13 +110,8 @@ def _filled(template: Any, arrays: tuple[Any, ...]) -> Any:
     """The template with arrays for its `Input`s."""
     if isinstance(template, Input):
         return arrays[template.index]
-    if isinstance(template, (list, tuple)):
-        parts = [_filled(part, arrays) for part in template]
-        if isinstance(template, list):
-            return parts
-        return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
-    if isinstance(template, dict):
-        return {key: _filled(value, arrays) for key, value in template.items()}
+    if isinstance(template, CONTAINERS):
+        return of_items(partial(_filled, arrays=arrays), template)
     if isinstance(template, slice):
         return slice(*(_filled(part, arrays) for part in (template.start, template.stop, template.step)))
     return template

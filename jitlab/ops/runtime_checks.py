@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 from .build_nodes import apply

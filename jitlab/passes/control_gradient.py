@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.creation import zeros
 from jitlab.ops.layout.views import AxisMap, Update, View
 from jitlab.ops.leaf_operations import Length, Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 from .residuals import Joint, copy_into, joint, moved, nothing, renamed, slot, substituted
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from jitlab.ops.layout.indexing import Gather, Scatter, ScatterAdd, Take
 from jitlab.ops.layout.views import Update, View, broadcast_to, reshape
 from jitlab.ops.leaf_operations import Constant
 from jitlab.ops.reducing.axis_reductions import ExtremeOf, Sum
+from jitlab.support.lazy_dataclass import dataclass
 
 from .control_gradient import pull_back_control
 

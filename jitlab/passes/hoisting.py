@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from jitlab.ops.control_flow import Loop
 from jitlab.ops.layout.views import AxisMap, View, identity_map
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.linear_algebra.matrix_products import MatMul
+from jitlab.support.lazy_dataclass import dataclass
 
 from .rewriting import instead
 

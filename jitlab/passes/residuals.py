@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from jitlab.errors import NoGradientError
@@ -24,6 +24,7 @@ from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.moving_subscripts import Position
 from jitlab.ops.layout.views import Reshape, Update, View
 from jitlab.ops.leaf_operations import Constant, Length, Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 #: What the backward half may compute again.
 CHEAP = (Elementwise, Generated, View, Reshape, Update, Take, Gather, Concatenate, Position, Length, Constant)

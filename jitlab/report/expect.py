@@ -9,6 +9,7 @@ from contextlib import _GeneratorContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, SupportsIndex
 
+from jitlab.api.settling import compiled_calls
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
 from jitlab.messages import units
@@ -66,7 +67,7 @@ def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsInde
 
 @contextmanager
 def _expecting(expectations: Expectations) -> Iterator[None]:
-    with record() as recording:
+    with compiled_calls(), record() as recording:
         yield
     expectations.check(recording.report())
 

@@ -7,17 +7,19 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jitlab import events
+from jitlab.api.settling import compiled_calls
 from jitlab.api.whatif.flip_verification import with_flips
 from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
 from jitlab.support import locks
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
 from .build.spans import Lane, Span
@@ -387,7 +389,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
         >>> [kernel.name for kernel in report.kernels], report.fallbacks
         (['k0'], [])
     """
-    with record() as recording:
+    with compiled_calls(), record() as recording:
         function(*args, **kwargs)
     if isinstance(getattr(function, "__func__", function), (FunctionType, BuiltinFunctionType, np.ufunc)):
         recording.plain = function

@@ -1,4 +1,4 @@
-"""Report: what a person and a test ask of a recording. Made of the JSON of docs/reference/report-format.md and nothing else."""
+"""Report: what a user and a test ask of a recording. Made of the JSON of docs/reference/report-format.md and nothing else."""
 
 from __future__ import annotations
 

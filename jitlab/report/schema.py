@@ -8,13 +8,13 @@ key with a default need not be there. What a user asks of a Report (`report.ops`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from jitlab.ir import told
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 
 from .render import wording
 
@@ -64,6 +64,7 @@ class Reason(Record, shown=True):
     clause: Words = ""  #: the first clause of a text that goes on; without, the text is one
     rest: Words = ""  #: what follows the clause
     size_in: str = ""  #: what says how many bytes the value has: `clause`, `rest`
+    args: dict[str, Any] | None = None  #: names and numbers in the text of its code
 
     def __str__(self) -> str:
         return self.text
@@ -642,7 +643,7 @@ class Key:
 @cache
 def keys_of(record: type) -> tuple[Key, ...]:
     """The keys of a record, in order."""
-    made = ((name, hint, marks_of(hint)) for name, hint in get_type_hints(record, globals(), include_extras=True).items())
+    made = ((name, hint, marks_of(hint)) for name, hint in get_type_hints(record, include_extras=True).items())
     return tuple(
         Key(KEYS.get((*marks, "")[0], name), name, hint, hasattr(record, name), marks)
         for name, hint, marks in made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from .schema import Report, bare, is_record, keys_of, marks_of
 
@@ -21,6 +21,8 @@ def misfit(value: Any, kind: Any = Report, where: str = "") -> str | None:
     match get_origin(plain) or plain:
         case wanted if wanted in (str, bool):
             return None if isinstance(value, wanted) else f"{where} is no {CALLED[wanted]}"
+        case wanted if wanted is Literal:
+            return None if value in inner else f"{where} is none of {', '.join(inner)}"
         case wanted if wanted in (int, float):
             return _number(value, wanted, marks_of(kind), where)
         case wanted if wanted is tuple:

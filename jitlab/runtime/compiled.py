@@ -17,6 +17,7 @@ MOST_UNUSED = 256
 def compiled(target: Target, program: Program, origin: Origin) -> Compiled:
     """A target's code of a Program: of this process, of the disk, or compiled now. Sends ProgramCompiled."""
     started = time.perf_counter_ns()
+    program = target.scheduled(program)
     key = target.key, program.text
     with locks.Released(_lock), _lock:
         known = _by_text.get(key)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary, ref
@@ -31,6 +30,7 @@ from jitlab.ir import (
 )  # fmt: skip
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Entry, Launcher, Origin, Target
 

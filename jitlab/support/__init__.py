@@ -1,4 +1,5 @@
-"""What every part may stand on: values made when asked for, locks, whole or repeated work, room, durations compared.
+"""What every part may stand on: dataclasses and values made when used, locks, whole or repeated work, room, durations compared.
 
-Parts, in the order of the data: lazy, locks, trees, transactions, callbacks, address_space, native_call_log, statistics.
+Parts, in the order of the data: lazy_dataclass, lazy, containers, locks, trees, transactions, callbacks, address_space,
+native_call_log, statistics.
 """

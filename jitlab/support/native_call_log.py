@@ -14,11 +14,12 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+from jitlab.support.lazy_dataclass import dataclass
 
 #: Words of a line, lines of a block. The first line of a block holds how many others are in use.
 LINE, LINES = 8, 2048

@@ -30,12 +30,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from jitlab.support.lazy_dataclass import dataclass
 
 Floats = NDArray[np.float64]
 

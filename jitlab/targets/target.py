@@ -10,7 +10,6 @@ import ctypes
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from jitlab.ir import Graph, Lowered, Origins, Shape
 from jitlab.ir.programs.program import Program
 from jitlab.support import native_call_log
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 
 #: How an array may lie in memory, as lowering knows it, in words; "" is what has to be copied first.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
@@ -157,7 +157,7 @@ class Listing(ABC):
 
     @property
     def helpers(self) -> Mapping[str, str]:
-        """Other functions, each with the name that a person sees; "{function}" stands for the user's function."""
+        """Other functions, each with the name that a user sees; "{function}" stands for the user's function."""
         return {}
 
     @abstractmethod
@@ -190,6 +190,10 @@ class Target(ABC):
     def shape(self) -> Shape:
         """What loops are cut by on this machine."""
 
+    def scheduled(self, program: Program) -> Program:
+        """The Program with what makes it fast on this machine and changes no bit: what is compiled, and its text the key."""
+        return program
+
     @abstractmethod
     def compiled(self, program: Program, origin: Origin) -> Compiled:
         """The code of a Program, which may still get better. What a later tier makes is told by `tell_compiled`."""
@@ -205,6 +209,11 @@ class Target(ABC):
     def last_tier(self, program: Program) -> str:
         """The tier whose code runs in the end."""
         return ""
+
+    @property
+    def is_improving(self) -> bool:
+        """Is something compiled in the background that calls will run?"""
+        return False
 
     def entry(
         self, graph: Graph, launchers: Sequence[Launcher], form: type | None, scalars: Sequence[bool]

@@ -158,3 +158,15 @@ def test_what_one_call_made_is_nothing_to_the_next(way):
     LOG.clear()
     assert call(doubled, np.arange(4.0)).tolist() == [0, 2, 4, 6]
     assert LOG == ["doubled"]
+
+
+@pytest.mark.parametrize("way", ["function", "trace"])
+def test_an_error_keeps_nothing_of_the_calls_before_it(way):
+    def program(x):
+        call(doubled, x)
+        raise LookupError("mine")
+
+    for _ in range(2):
+        with pytest.raises(LookupError) as caught:
+            WAYS[way](program)(np.arange(4.0))
+        assert "_jitlab_made" not in vars(caught.value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -148,3 +150,40 @@ def test_reading_them_again_calls_no_python(monkeypatch):
     finally:
         sys.setprofile(None)
     assert called == ["gather"]
+
+
+def test_none_in_the_place_of_an_object_that_is_gone_is_another():
+    box = [Model()]
+
+    @jl.jit
+    def f(x):
+        return x * 2 if box[0] is not None else x * 3
+
+    assert f(np.ones(2)).tolist() == [2, 2]
+    box[0] = None
+    assert f(np.ones(2)).tolist() == [3, 3]
+
+
+def test_a_piece_of_a_cell_keeps_nothing_of_the_users_alive():
+    names = {"np": np, "model": Model(), "arrays": [np.ones(3), np.zeros(3)]}
+    names["model"].w = np.ones(3)
+    kept = [weakref.ref(x) for x in (names["model"], names["model"].w, *names["arrays"])]
+    source = "same = arrays\ny = same[0] * 2 + model.w\nother = model\n"
+    run_cell(source, names, "<cell of weak references>")
+    assert names["same"] is names["arrays"] and names["other"] is names["model"] and names["y"].tolist() == [3, 3, 3]
+    names.clear()
+    gc.collect()
+    assert [reference() for reference in kept] == [None] * 4
+
+
+def test_attributes_may_have_names_that_no_program_writes():
+    model = Model()
+    setattr(model, "two words", np.ones(2))
+    setattr(model, "class", 2.0)
+
+    def f(x):
+        return x * getattr(model, "two words") + getattr(model, "class")
+
+    names = {"f": f, "x": np.ones(2)}
+    run_cell("y = f(x)", names, "<cell of attributes>")
+    assert jl.jit(f)(np.ones(2)).tolist() == names["y"].tolist() == [3, 3]

@@ -1,11 +1,10 @@
 import { expect } from '@playwright/test';
 import { findings, smallOrFaint } from './access';
-import { fold, type Lab, test, unfold } from './lab';
+import { fold, type Lab, SECTIONS, test, unfold } from './lab';
 
 /** Roles, names, states and contrast by axe; the rest of what a screen reader needs by what it would say. */
 test.describe('access @long', () => {
   const THEMES = ['JupyterLab Light', 'JupyterLab Dark', 'JupyterLab Dark High Contrast'];
-  const SECTIONS = ['Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare'];
 
   async function everySection(lab: Lab, selector: string, themes = THEMES): Promise<void> {
     const root = lab.page.locator(selector);

@@ -10,6 +10,8 @@ export default tseslint.config(
       parserOptions: { project: ['tsconfig.json', 'tests/browser/tsconfig.json'], tsconfigRootDir: process.cwd() }
     },
     rules: {
+      // what a handler gives back nobody reads
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       // node:test and Lumino signals return promises and bound methods that nobody waits for
       '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: ['test', 'describe', 'it'] }],

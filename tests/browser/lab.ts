@@ -1,4 +1,10 @@
 import { test as base, expect, type Locator, type Page } from '@playwright/test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const PANEL = readFileSync(join(__dirname, '../../extension/src/core/panel/sections.ts'), 'utf-8');
+/** The titles of the panel's sections, in their order. */
+export const SECTIONS = [...PANEL.matchAll(/title: '([^']+)'/g)].map(([, title = '']) => title);
 
 /** The parts of JupyterLab's application that the tests drive; it is exposed by serve.py's settings. */
 interface App {

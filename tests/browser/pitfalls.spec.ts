@@ -1,6 +1,6 @@
 import { expect, type Locator } from '@playwright/test';
 import { smallOrFaint } from './access';
-import { Lab, test } from './lab';
+import { Lab, SECTIONS, test } from './lab';
 import { codeCell, notebookOf, reportCell, savedReport } from './notebooks';
 
 /** What has gone wrong for others who live beside a notebook: each of these happened to a tool that people use. */
@@ -274,7 +274,7 @@ test.describe('pitfalls @long', () => {
       mobile: false
     });
     await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
-    for (const title of ['Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare']) {
+    for (const title of SECTIONS) {
       await lab.unfold(title);
     }
     expect(await lab.panel.evaluate(element => element.scrollWidth - element.clientWidth)).toBeLessThan(1);

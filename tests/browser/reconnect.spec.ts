@@ -1,6 +1,6 @@
 import { expect, request as client } from '@playwright/test';
 import { Hub } from './hub';
-import { Lab, test as base } from './lab';
+import { Lab, SECTIONS, test as base } from './lab';
 
 /** JupyterLab as a hub serves it: below a path, behind a proxy, with a limit of 200 messages a second. */
 const test = base.extend<object, { hub: Hub; far: Lab }>({
@@ -43,7 +43,7 @@ test.describe('connections @long', () => {
     await far.has('live.ipynb', 'load', 'softmax');
     await expect(far.panel).toHaveAttribute('data-origin', 'live');
     await expect(far.panel).toContainText('21 of 22 operations compiled');
-    for (const title of ['Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare']) {
+    for (const title of SECTIONS) {
       await far.unfold(title);
     }
     await far.section('Clusters').getByRole('treeitem').first().dblclick();

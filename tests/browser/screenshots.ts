@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { join } from 'node:path';
-import { type Lab, test } from './lab';
+import { type Lab, SECTIONS, test } from './lab';
 
 /** `make screenshots` puts the pictures of README and docs here. */
 const IMAGES = join(__dirname, '../../docs/images');
@@ -27,7 +27,6 @@ test('the pictures of the documentation', async ({ lab }) => {
 });
 
 const THEMES = { light: 'JupyterLab Light', dark: 'JupyterLab Dark' };
-const SECTIONS = ['Verdict', 'Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare'];
 /** So many runs of a cell that calls its kernels once are enough to compare them. */
 const RUNS = 20;
 const BASELINE = 'gather first';
@@ -68,7 +67,7 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   for (const [name, theme] of Object.entries(THEMES)) {
     await lab.theme(theme);
-    for (const title of SECTIONS) {
+    for (const title of ['Verdict', ...SECTIONS]) {
       await lab.select(title === 'Retraces' ? 'train' : 'softmax');
       await openAll(lab);
       await page.setViewportSize({ width: 1400, height: 2000 });

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from jitlab.ops.graph_state import AssignVariable, Identity, ReadVariable
 from jitlab.ops.host_operations import SEVERAL, HostCall, Input, Item
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.linear_algebra.matrix_products import MatMul
+from jitlab.support.lazy_dataclass import dataclass
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 MATRIX = ArrayType((3, 3), np.dtype("f8"))
@@ -33,7 +33,7 @@ OFF = for_session(read_flags({}), 0)
 OURS = ClusteringOptions()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NoLoop(Operation):
     """What no loop computes."""
 
@@ -47,12 +47,12 @@ class NoLoop(Operation):
         return "jitlab has no loop for it, so NumPy runs it"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Print(NoLoop):
     has_effects: ClassVar[bool] = True
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class FloatsOnly(Operation):
     def numpy(self, x: Any) -> Any:
         return x
@@ -64,19 +64,19 @@ class FloatsOnly(Operation):
         return None if types[0].dtype == np.dtype("f8") else f"no loop for {types[0].dtype}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Slow(FloatsOnly):
     tf_name: ClassVar[str | None] = "Qr"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Counter(FloatsOnly):
     """assign_add: reads a variable and writes it."""
 
     tf_name: ClassVar[str | None] = "AssignAddVariableOp"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NoOp(NoLoop):
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType((), SEVERAL)

@@ -227,7 +227,7 @@ class TestForks:
             thread.join()
         assert count == "(1, 1, 0.0)"
 
-    @pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement._of_step", "CellProgram.segment_of"])
+    @pytest.mark.parametrize("where", ["Segment.with_steps", "Statement.split", "Statement._of_step", "CellProgram.segment_of"])
     @pytest.mark.parametrize("number", range(3))
     def test_a_cell_that_another_thread_was_in_the_midst_of_runs_whole(self, where, number, monkeypatch):
         reached, leave = threading.Event(), threading.Event()
@@ -317,7 +317,7 @@ def test_what_an_interrupt_left_open_is_not_ended_once_more_by_the_collector(wha
     assert events.busy.word.value == before
 
 
-@pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement.converted"])
+@pytest.mark.parametrize("where", ["Segment.with_steps", "Statement.split", "Statement.converted"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(where, error, monkeypatch):
     source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nz = y + r[0]"

@@ -63,7 +63,7 @@ def test_values_are_numpys(function, x, level):
 def test_a_long_chain_is_cut_into_nests_that_compute_little_again(function, x, most):
     _, report = reported(function, x)
     assert 2 <= len(report.kernels) <= most
-    assert {edge.reason.code for edge in report.boundaries} == {NotFused.RECOMPUTE_IS_DEAR.value}
+    assert {edge.reason.code for edge in report.boundaries} == {NotFused.RECOMPUTE_IS_EXPENSIVE.value}
 
 
 def test_the_reason_says_where_it_is_read_and_what_it_would_cost():

@@ -245,7 +245,7 @@ UNDOABLE = {
     NotFused.WAITS: lambda x: kept(e := np.exp(x), e - e.sum(axis=0)),
     NotFused.OTHER_AXES: lambda x: kept(e := np.exp(x), e.sum(axis=0)),
     NotFused.ORDER: lambda x: kept(e := np.exp(x), e.sum(), e * 2),
-    NotFused.RECOMPUTE_IS_DEAR: lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:],
+    NotFused.RECOMPUTE_IS_EXPENSIVE: lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:],
 }
 
 
@@ -259,7 +259,7 @@ def test_a_reason_that_another_program_undoes_is_told_with_all_that_was_in_the_w
         assert all(rejection.operands and (rejection.flip or code in FREE) for rejection in edge.rejections)
 
 
-FREE = {NotFused.RECOMPUTE_IS_DEAR}  # its flip is the second copy, which the edge tells
+FREE = {NotFused.RECOMPUTE_IS_EXPENSIVE}  # its flip is the second copy, which the edge tells
 
 FINALS = {
     NotFused.LIBRARY_CALL: lambda x: np.sort(np.exp(x), axis=1) * 2,
@@ -298,7 +298,8 @@ def test_what_no_change_of_the_other_operation_undoes_is_the_only_reason_told(co
     assert all({rejection.code for rejection in edge.rejections} <= FINAL for edge in found)
 
 
-def test_a_value_that_is_dear_to_compute_again_is_not_stored_once_that_is_allowed(monkeypatch):
-    assert {edge.reason.code for edge in boundaries_of(UNDOABLE[NotFused.RECOMPUTE_IS_DEAR])} == {NotFused.RECOMPUTE_IS_DEAR}
+def test_a_value_that_is_expensive_to_compute_again_is_not_stored_once_that_is_allowed(monkeypatch):
+    code = NotFused.RECOMPUTE_IS_EXPENSIVE
+    assert {edge.reason.code for edge in boundaries_of(UNDOABLE[code])} == {code}
     monkeypatch.setattr(recomputing, "MOST_AGAIN", 1e9)
     assert not boundaries_of(lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:])

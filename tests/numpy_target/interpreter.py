@@ -1,15 +1,31 @@
 """Runs a Program on NumPy, statement by statement: what the loops mean, without a compiler.
 
-A vector loop does `lanes` iterations of a statement before the next statement, loads before stores, as machine code does: its
-variable is an array of numbers then, and so is what depends on it.
+A loop whose kind allows it does `lanes` iterations of a statement before the next statement, loads before stores, as machine
+code does: its variable is an array of numbers then, and so is what depends on it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from jitlab.ir.programs.parallel import parallel_loops
-from jitlab.ir.programs.program import CheckedIndex, Index, IndexValue, Load, Local, Read, Scalar
+from jitlab.ir.programs.program import (
+    PARALLEL,
+    SERIAL,
+    CheckedIndex,
+    Finish,
+    For,
+    Index,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Partial,
+    Read,
+    Scalar,
+    Step,
+    Store,
+    walk,
+)
 from jitlab.ops.base import Generated
 
 from .emitter import NumpyEmitter
@@ -59,7 +75,6 @@ class Machine:
 
     def __init__(self, program, symbols, lanes, order=None):
         self.program, self.lanes, self.order = program, lanes, order
-        self.parallel = parallel_loops(program) if order is not None else {}
         self.symbols = {name: symbols[name] for name in program.symbols}
         self.vars, self.scalars, self.locals, self.variables, self.running = {}, {}, {}, {}, {}
         self.memory = {}
@@ -195,10 +210,10 @@ class Machine:
         for a in s.accumulators:
             self.running[a.name] = Running(a, a.op.start(self.e, a.dtype), self.width is not None)
         extent = min(self.index(i) for i in s.extent)
-        rows = self.parallel.get(id(s))
-        numbers = np.arange(extent) if rows is None else self.order(extent)
-        if s.vector and not rows:
-            assert self.width is None, "vector loops do not nest"
+        is_free = s.kind == PARALLEL and self.order is not None
+        rows = {i.buffer.name for i in walk(s.body) if isinstance(i, Store) and i.buffer.kind == "row"} if is_free else ()
+        numbers = self.order(extent) if is_free else np.arange(extent)
+        if self.width is None and not rows and takes_lanes(s):
             for first in range(0, extent, self.lanes):
                 self.vars[s.var] = numbers[first : first + self.lanes]
                 self.width = len(self.vars[s.var])
@@ -207,7 +222,7 @@ class Machine:
         else:
             for number in numbers.tolist():
                 self.vars[s.var] = number
-                for name in rows or ():
+                for name in rows:
                     self.memory[name] = without_meaning(self.memory[name].size, self.memory[name].dtype)
                 self.block(s.body)
         if s.finish:
@@ -255,6 +270,13 @@ class Machine:
         if isinstance(e.op, Generated):
             return e.op.body(self.e, [self.eval(i, memo) for i in e.indices], *args)
         return e.op.body(self.e, *args)
+
+
+def takes_lanes(loop):
+    """May its iterations be done statement by statement, and no loop inside wants that for itself?"""
+    inside = list(walk(loop.body))
+    free = any(isinstance(s, For) and s.kind != SERIAL for s in inside)
+    return loop.kind != SERIAL and not free and all(isinstance(s, (For, Store, Let, Step, Partial, Finish)) for s in inside)
 
 
 def without_meaning(size, dtype):

@@ -127,8 +127,7 @@ class NumpyTarget(Target):
     #: Small blocks, so that small arrays take every way that lowering knows.
     shape = Shape(
         block_elements=50, plain_sum_elements=5, block_rows=4, few_block_rows=3, wide_row_bytes=200, tall_bytes=300,
-        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0, vector_elements=3,
-        tile_vectors=2, stream_bytes=1000,
+        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0, vector_elements=3, stream_bytes=1000,
     )  # fmt: skip
 
     def __init__(self, launcher=Interpreted):

@@ -7,9 +7,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import jitlab as jl
 from jitlab.cluster import cluster
 from jitlab.compile import runnable
-from jitlab.ir.programs import parallel
-from jitlab.ir.programs.parallel import parallel_loops
-from jitlab.ir.programs.program import For, walk
+from jitlab.ir.programs.program import PARALLEL, For, walk
+from jitlab.lower.schedule import statements
 from jitlab.notebook.extension import unload_ipython_extension
 from jitlab.runtime import Executable
 from tests.lower.bodies import RandomProgram
@@ -106,20 +105,20 @@ def test_were_a_serial_loop_called_parallel_the_bits_would_differ(any_order, mon
         array = np.arange(60.0).reshape(10, 6)
     np.testing.assert_array_equal(jl.jit(function)(array.copy()), function(array.copy()))
     assert InAnyOrder.wrong == []
-    monkeypatch.setattr(parallel, "_are_apart", lambda *_: True)
+    monkeypatch.setattr(statements, "ASCENDING", PARALLEL)
     jl.jit(function)(array.copy())
     assert InAnyOrder.wrong
     InAnyOrder.wrong.clear()
 
 
 @pytest.mark.parametrize(("function", "arrays", "wanted"), [
-    (shifted, [V], "s"),  # each iteration reads what the next one overwrites
-    (shifted, [X], "s"),
+    (shifted, [V], "a"),  # each iteration reads what the next one overwrites
+    (shifted, [X], "a"),
     (lambda x: x * 2 + 1, [V], "p"),
     (lambda x: x.T * 2, [X], "p"),
     (stencil, [X, X + 1], "pp"),
-    (softmax, [X], "pssp"),
-    (lambda x: x.sum(axis=1), [X], "ps"),
+    (softmax, [X], "pvvp"),
+    (lambda x: x.sum(axis=1), [X], "pv"),
     (lambda x: np.cumsum(x, axis=1), [X], "ps"),
     (lambda x: np.cumsum(x, axis=0), [X], "ps"),
     (lambda x: np.concatenate([x, x * 2], axis=1), [X], "pppp"),
@@ -132,7 +131,6 @@ def test_loops_are_parallel_where_no_iteration_touches_what_another_writes(funct
     jl.jit(function)(*(a.copy() for a in arrays))
     found = ""
     for lowered in programs:
-        marked = parallel_loops(lowered.program)
         for kernel in lowered.program.kernels:
-            found += "".join("p" if id(s) in marked else "s" for s in walk(kernel.body) if isinstance(s, For))
+            found += "".join(s.kind[0] for s in walk(kernel.body) if isinstance(s, For))
     assert found == wanted

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import ArrayType, Graph, interpret, verify
-from jitlab.ops import apply, cast, constant, table
+from jitlab.ops import apply, cast, constant
 from jitlab.ops.elementwise.arithmetic import Real, add, conj, multiply
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.passes.gradient import gradients
 from tests.ops.backprop import finite_differences
+from tests.ops.programs import F as F
 from tests.ops.programs import Program, same
-
-F = table.FUNCTIONS
 
 
 def agrees(function: Any, *args: Any, messages: bool = True, **options: Any) -> None:

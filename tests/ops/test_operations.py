@@ -17,7 +17,7 @@ from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.runtime_checks import Check
 from tests.numpy_target import emitter
 from tests.ops.backprop import finite_differences, gradients
-from tests.ops.programs import same
+from tests.ops.programs import F, same
 
 
 def concrete(kind=Operation):
@@ -81,7 +81,7 @@ def graph_of(op, arrays):
 @each_class
 def test_a_class_is_documented_frozen_and_has_samples(kind):
     assert kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}(")
-    assert dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen
+    assert dataclasses.is_dataclass(kind) and kind.__setattr__ is not object.__setattr__
     if kind not in (Parameter, Item, Branch, Loop):  # the last two: tests/ops/test_control.py
         assert list(kind.samples())
 
@@ -144,7 +144,7 @@ def program(build, *arrays):
     return interpret(gradients(graph, np.ones(np.shape(out))), arrays)
 
 
-F, O, M = table.FUNCTIONS, table.OPERATORS, table.METHODS  # noqa: E741
+O, M = table.OPERATORS, table.METHODS  # noqa: E741
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from jitlab.ops.layout.indexing import basic_index
 from jitlab.ops.leaf_operations import Parameter
 from tests.numpy_target import emitter
 from tests.ops import programs
-from tests.ops.programs import Program, same
+from tests.ops.programs import F, Program, same
 
 FAMILIES = {
     "elementwise functions": programs.elementwise_programs,
@@ -93,7 +93,7 @@ def symbols(**sizes):
     return [Extent.symbol(name, value) for name, value in sizes.items()]
 
 
-F, O, M = table.FUNCTIONS, table.OPERATORS, table.METHODS  # noqa: E741
+O, M = table.OPERATORS, table.METHODS  # noqa: E741
 
 
 LEFT_TO_NUMPY = [

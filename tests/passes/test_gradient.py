@@ -3,7 +3,6 @@
 import functools
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from jitlab.ops.library_operations import Library, call, results_of
 from jitlab.ops.linear_algebra.matrix_products import MatMul, matmul
 from jitlab.ops.reducing.axis_reductions import Max, Mean, Sum, reduce
 from jitlab.passes import gradients, run_passes, sum_to_shape
+from jitlab.support.lazy_dataclass import dataclass
 
 R = np.random.default_rng(3)
 FLOAT = np.dtype("f8")

@@ -408,7 +408,7 @@ PROGRAMS = {
     longest_common_subsequence: lambda: (RNG.integers(0, 4, 30), RNG.integers(0, 4, 25)),
     sieve: lambda: (2000,),
     histogram_by_hand: lambda: (RNG.random(200), 20),
-    conjugate_gradient: lambda: (SPD.copy(), RNG.random(40), 1e-8),
+    conjugate_gradient: lambda: (SPD.copy(), np.linspace(0.2, 1, 40), 3e-8),  # no residual comes near this
     newton_sqrt: lambda: (RNG.random(30) * 100 + 1,),
     collatz: lambda: (60,),
     bubble_sort: lambda: (RNG.random(30),),

@@ -14,5 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 def forget_plans():
     """The plans of the samples have names that real clusters of later tests have too."""
     yield
+    forget()
+
+
+def pytest_collection_finish():
+    forget()  # files make samples when they are read, too
+
+
+def forget():
     recording._plan_of_cluster.clear()
     recording._plan_of_trace.clear()

@@ -14,6 +14,7 @@ from jitlab.errors import OptionError
 from jitlab.report.build.code import code_of, known_stages
 from jitlab.report.report import Report
 from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.cpu_schedule import scheduled
 from jitlab.targets.cpu_llvm.emit import codegen
 from jitlab.targets.cpu_llvm.listing import listing
 
@@ -73,7 +74,7 @@ def test_locations_change_no_instruction(reports, name):
     report = reports(name)
     program = report._codes[report.clusters[0].name].program
     kept = listing(program)
-    assert "".join(f"{text}\n" for text, _ in kept.module.lines) == codegen.module_for(program)
+    assert "".join(f"{text}\n" for text, _ in kept.module.lines) == codegen.module_for(scheduled(program))
 
     def instructions(text):
         names = {}
@@ -81,7 +82,7 @@ def test_locations_change_no_instruction(reports, name):
         return [re.sub(r"\.L\w+", lambda found: names.setdefault(found[0], f"L{len(names)}"), line) for line in lines]
 
     for tier in ("quick", "good"):
-        plain, located = (machine.asm(text, tier) for text in (codegen.module_for(program), kept.module.debug))
+        plain, located = (machine.asm(text, tier) for text in (codegen.module_for(scheduled(program)), kept.module.debug))
         assert instructions(plain) == instructions(located)
     assert kept.asm and kept.strays == 0
 

@@ -15,7 +15,7 @@ from jitlab import events
 from jitlab.api.retraces import places
 from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir.graphs.dot import text_dot
-from jitlab.report.render import graphviz_dot, html
+from jitlab.report.render import html
 from jitlab.report.store import settled, summary
 from jitlab.report.store.fitting import fitted
 
@@ -162,7 +162,7 @@ def test_bundle_can_be_sent(report):
 
 
 def test_dot_holds_it_in_strings(report, nasty):
-    for text in (report.graph().source, graphviz_dot.report_dot(report.to_json()), text_dot(nasty, nasty)):
+    for text in (report.graph().source, text_dot(nasty, nasty)):
         without = re.sub(r'"(?:[^"\\\n]|\\.)*"', "S", text)
         assert '"' not in without and "<" not in without.replace("->", "") and "evil" not in without
         assert not re.search("[\x00-\x08\x0b-\x1f]", text)

@@ -13,6 +13,7 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab.report import read_report
+from jitlab.report.answer_schema import ClusterListing, RunsCompared, SweepAnswer, WhatIfAnswer
 from jitlab.report.schema import Report, bare, has, is_record, keys_of, lists
 from jitlab.report.shape import misfit
 
@@ -57,6 +58,22 @@ def saved(name):
 def test_each_key_that_is_written_is_in_the_schema(made):
     data = read_report(made()).data
     assert {key for key in unknown(data) if ".fix.args." not in key} == set()  # a fix has those of its text, too
+
+
+def told(key):
+    return json.loads((FIXTURES / "explained.json").read_text(encoding="utf-8"))[key]
+
+
+@pytest.mark.parametrize("kind, answers", [
+    (ClusterListing, lambda: told("code")),
+    (RunsCompared, lambda: [told("comparison")]),
+    (WhatIfAnswer, lambda: [job["result"] for job in told("jobs") if job["kind"] == "whatif"]),
+    (SweepAnswer, lambda: [job["result"] for job in told("jobs") if job["kind"] == "sweep"]),
+])  # fmt: skip
+def test_each_answer_of_a_kernel_is_what_the_schema_says(kind, answers):
+    given = answers()
+    assert given and [misfit(answer, kind) for answer in given] == [None] * len(given)
+    assert {key for answer in given for key in unknown(answer, kind)} == set()
 
 
 @pytest.mark.parametrize("change, says", [

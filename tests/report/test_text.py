@@ -66,7 +66,8 @@ def test_a_loop_that_was_not_rolled_is_told_with_line_iterations_and_reason():
     assert "  its body has an effect: list.append may do more than give a result\n" in text + "\n"
     (loop,) = report.loops
     assert (loop.lines, loop.iterations, loop.times, loop.reason.code) == ((3,), 40, 2, "effect")
-    assert report.to_json()["loops"][0]["reason"] == {"code": "effect", "text": str(loop.reason)}
+    args = {"why": "list.append may do more than give a result."}
+    assert report.to_json()["loops"][0]["reason"] == {"code": "effect", "text": str(loop.reason), "args": args}
     assert str(report.loops) == f"loop, line 3, 40 iterations: {loop.reason}"
     assert "1 loop not rolled" in report.to_svg() and "Loops that were not rolled" in report.to_html()
 

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import jitlab as jl
 from jitlab.capture import current_capture
 from jitlab.ir import ArrayType
 from jitlab.ops.library_operations import Library, call
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm.calls import host_calls
 
 

@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.emit.function_text import FunctionText, module_text
-from jitlab.targets.cpu_llvm.emit.vector_emitter import VectorEmitter
+from jitlab.targets.llvm.function_text import FunctionText, module_text
+from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
 
 def text_of(body, dtypes, result, width):
     """for i in range(0, n, width): result[i:] = body(inputs[i:]), the last vector masked."""
     fn = FunctionText("k", [*(("ptr", f"in{k}") for k in range(len(dtypes))), ("ptr", "out"), ("i64", "n")])
-    e = VectorEmitter(fn, width)
+    e = VectorEmitter(fn, width, machine.features())
     head, inside, done = fn.label("head"), fn.label("inside"), fn.label("done")
     fn.branch(head)
     fn.block(head)
@@ -41,11 +41,16 @@ def loaded(text, tier):
     return machine.load(machine.compile_object(text, tier), ["k"])
 
 
+def lanes(dtype):
+    """Elements of the dtype in one vector; of complex numbers, as many as of their parts."""
+    return machine.features().vector_bytes * (2 if dtype.kind == "c" else 1) // dtype.itemsize
+
+
 def run(body, *arrays, result=None, width=None, tier="good"):
     """The array of body's results; `result` is its dtype (default: the first array's)."""
     arrays = [np.ascontiguousarray(a) for a in arrays]
     dtype = np.dtype(result or arrays[0].dtype)
-    text = text_of(body, [a.dtype for a in arrays], dtype, width or machine.lanes(arrays[0].dtype))
+    text = text_of(body, [a.dtype for a in arrays], dtype, width or lanes(arrays[0].dtype))
     code = loaded(text, tier)
     out = np.empty(arrays[0].shape, dtype)
     types = [ctypes.c_void_p] * (len(arrays) + 1) + [ctypes.c_int64]

@@ -29,6 +29,7 @@ from jitlab.ir.programs.program import (
 )
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.calls.signals import prepare
+from jitlab.targets.cpu_llvm.cpu_schedule import scheduled
 from jitlab.targets.cpu_llvm.emit import codegen
 
 N = Poly.symbol
@@ -73,6 +74,8 @@ class Running:
 
     def __init__(self, p, memory, symbols=None, scalars=None, tier="good", chunk=1, budget=10**8):
         """`memory`: an array for each buffer by name; rows and temps may be left out."""
+        p.sizes = symbols or {}
+        p = scheduled(p)
         self.program, self.layout = p, codegen.ContextLayout(p)
         self.text = codegen.module_for(p)
         self.loaded = machine.load(machine.compile_object(self.text, tier), ["run"])

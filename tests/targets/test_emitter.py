@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jitlab.targets.cpu_llvm.emit.function_text import FunctionText, module_text
-from jitlab.targets.cpu_llvm.emit.values import BOOL, C64, F32, F64, I64, Val
-from jitlab.targets.cpu_llvm.emit.vector_emitter import VectorEmitter
+from jitlab.targets.cpu_llvm.machine import features
+from jitlab.targets.llvm.function_text import FunctionText, module_text
+from jitlab.targets.llvm.values import BOOL, C64, F32, F64, I64, Val
+from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
 sys.path.insert(0, str(Path(__file__).parent))
 from edges import UFUNCS, cases, compare  # noqa: E402
@@ -62,7 +63,7 @@ def test_any_values_as_in_numpy(case, data):
 def kernel(write, width, *params):
     """A module with one function `k` of pointers and numbers (`n...`), written by `write(e, *texts)`."""
     fn = FunctionText("k", [("i64" if name.startswith("n") else "ptr", name) for name in params])
-    write(VectorEmitter(fn, width), *(f"%{name}" for name in params))
+    write(VectorEmitter(fn, width, features()), *(f"%{name}" for name in params))
     fn.ret()
     return module_text([fn])
 
@@ -216,7 +217,7 @@ def test_reverse_and_extract():
 
 def test_uniform_operands_stay_scalar():
     fn = FunctionText("k", [("double", "a")])
-    e = VectorEmitter(fn, 8)
+    e = VectorEmitter(fn, 8, features())
     a = e.value("%a", F64)
     total = e.add(e.mul(a, a), e.constant(1, F64))
     assert total.lanes == 0 and "<8" not in fn.render()
@@ -236,7 +237,7 @@ def test_constants_are_exact(dtype):
 def test_no_instruction_may_assume_anything():
     """Fast-math flags and undefined behaviour would change results without a word."""
     fn = FunctionText("k", [("<8 x double>", "x"), ("<8 x i32>", "i")])
-    e = VectorEmitter(fn, 8)
+    e = VectorEmitter(fn, 8, features())
     x, i = e.value("%x", F64, 8), e.value("%i", np.int32, 8)
     for name, (ufunc, chars) in UFUNCS.items():
         for value in [v for v, char in ((x, "d"), (i, "i")) if char in chars]:
@@ -278,9 +279,9 @@ def test_modules_declare_once():
     functions = []
     for name in ("first", "k"):
         fn = FunctionText(name, [("ptr", "out")])
-        table = fn.constant_global("table", "[2 x i64]", "[i64 4, i64 5]")
-        e = VectorEmitter(fn, 1)
-        place = fn.instr(f"getelementptr i64, ptr {table}, i64 1")
+        fn.declare("@table = internal unnamed_addr constant [2 x i64] [i64 4, i64 5], align 64")
+        e = VectorEmitter(fn, 1, features())
+        place = fn.instr("getelementptr i64, ptr @table, i64 1")
         e.store("%out", e.sqrt(e.cast(e.load(place, I64), F64)))
         fn.ret()
         functions.append(fn)

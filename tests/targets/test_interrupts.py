@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from jitlab.ir.programs.program import (
+    LANES,
+    PARALLEL,
     Accumulator,
     Assign,
     For,
@@ -59,9 +61,9 @@ def inner_forever():
 def short_inner_loops():
     """for i in range(2**60): for j in range(3): ..., and a vector loop, and a sum"""
     r = Accumulator("r0", Sum((0,)), F8, F8, Index(N("n0")))
-    total = For("a0", (Index(N("n0")),), [Step(r, Load(x, at("a0")), Index.var("a0"))], vector=True, accumulators=[r])
+    total = For("a0", (Index(N("n0")),), [Step(r, Load(x, at("a0")), Index.var("a0"))], LANES, [r])
     double = Store(x, at("a1"), apply(ADD, Load(x, at("a1")), Load(x, at("a1"))))
-    twice = For("a1", (Index(N("n0")),), [double], vector=True)
+    twice = For("a1", (Index(N("n0")),), [double], PARALLEL)
     store = Store(y, at(), apply(ADD, Load(y, at()), Local("r0", F8)))
     return [Repeat("i0", YEARS, [Repeat("i1", number(3), [count_up()]), twice, total, store])]
 
@@ -71,7 +73,7 @@ def nest_inside():
     r = Accumulator("r0", Sum((0,)), F8, F8)
     long = Index(number(1 << 20))
     step = Step(r, apply(Sin(), apply(MUL, Load(x, at("a2")), Load(y, at()))), Index.var("a2"))
-    inner = For("a2", (Index(N("n0")),), [step], vector=True)
+    inner = For("a2", (Index(N("n0")),), [step], LANES)
     nest = For("a0", (long,), [For("a1", (long,), [inner])], accumulators=[r])
     return [Repeat("i0", number(2), [nest, Store(y, at(), Local("r0", F8))])]
 

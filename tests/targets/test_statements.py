@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from jitlab.ir.programs.program import (
+    LANES,
+    PARALLEL,
     Accumulator,
     Assign,
     CheckedIndex,
@@ -74,7 +76,7 @@ def test_an_inner_vector_loop_has_bounds_of_the_loop_around():
     row = Index(i * n) + Index.var("a0")
     before = Index((i - number(1)) * n) + Index.var("a0")
     value = apply(ADD, Load(a, row), apply(MUL, Load(a, before), Load(x, at(i))))
-    p = program([x, a], [], [Repeat("i0", n, [For("a0", (Index(i),), [Store(a, row, value)], vector=True)])], symbols=["n0"])
+    p = program([x, a], [], [Repeat("i0", n, [For("a0", (Index(i),), [Store(a, row, value)], PARALLEL)])], symbols=["n0"])
     rng = np.random.default_rng(1)
     for size in (1, 2, 16, 40):
         assert_same(p, {"x0": rng.normal(size=size), "x1": rng.normal(size=(size, size))}, {"n0": size})
@@ -163,7 +165,7 @@ def test_variables_of_every_kind_live_across_kernels(dtype):
     out = buffer("y0", "output", 1, dtype=dtype)
     copy = buffer("y1", "output", "n0", dtype=dtype)
     first = [Assign(v, Load(source, at()))]
-    loop = [For("a0", (Index(N("n0")),), [Store(copy, at("a0"), Load(source, at("a0")))], vector=True)]
+    loop = [For("a0", (Index(N("n0")),), [Store(copy, at("a0"), Load(source, at("a0")))], PARALLEL)]
     again = [Repeat("i0", N("n0"), [Let("l0", Read(v)), Assign(v, apply(ADD, Local("l0", dtype), Load(source, at(N("i0")))))])]
     last = [Let("l1", Read(v)), Store(out, at(), Local("l1", dtype))]
     p = program([source], [out, copy], [first, loop, again, last], symbols=["n0"], variables=[v])
@@ -205,7 +207,7 @@ def sparse_product():
     column = CheckedIndex(Load(columns, place), N("n0"), 0)
     product = apply(MUL, Load(values, place), Load(x, at(), ((column, number(1)),)))
     inner = For(
-        "a0", (Index(N("d1") - N("d0")),), [Step(accumulator, product, Index.var("a0"))], vector=True,
+        "a0", (Index(N("d1") - N("d0")),), [Step(accumulator, product, Index.var("a0"))], LANES,
         accumulators=[accumulator],
     )  # fmt: skip
     body = [Define("d0", begin), Define("d1", end), inner, Store(out, at(i), Local("r0", F8))]
@@ -244,7 +246,7 @@ def test_a_symbol_of_the_top_level_serves_the_kernels_after_it():
     count, out = buffer("x1", "input", 1, dtype="i8"), buffer("y0", "output", "n0")
     first = [Define("d0", Load(count, at()))]
     twice = apply(ADD, Load(x, at("a0")), Load(x, at("a0")))
-    double = [For("a0", (Index(N("d0")),), [Store(out, at("a0"), twice)], vector=True)]
+    double = [For("a0", (Index(N("d0")),), [Store(out, at("a0"), twice)], PARALLEL)]
     i = at(N("i0"))
     again = [Repeat("i0", N("d0"), [Store(out, i, apply(ADD, Load(out, i), Scalar("c0", F8)))])]
     p = program([x, count], [out], [first, double, again], symbols=["n0"], scalars=[("c0", F8)])
@@ -255,7 +257,7 @@ def test_a_symbol_of_the_top_level_serves_the_kernels_after_it():
 def test_a_local_of_one_kernel_is_read_by_the_next():
     out = buffer("y0", "output", "n0")
     first = [Let("l0", apply(ADD, Load(x, at()), Scalar("c0", F8)))]
-    second = [For("a0", (Index(N("n0")),), [Store(out, at("a0"), apply(MUL, Load(x, at("a0")), Local("l0", F8)))], vector=True)]
+    second = [For("a0", (Index(N("n0")),), [Store(out, at("a0"), apply(MUL, Load(x, at("a0")), Local("l0", F8)))], PARALLEL)]
     p = program([x], [out], [first, second], symbols=["n0"], scalars=[("c0", F8)])
     assert_same(p, {"x0": np.arange(50.0) + 1, "y0": np.zeros(50)}, {"n0": 50}, {"c0": 1.0}, chunk=16)
 

@@ -1,7 +1,7 @@
 import type { Cell } from '@jupyterlab/cells';
 import { type PanelLayout, Widget } from '@lumino/widgets';
 import { badgeText, fillBadge } from '../core/panel/badge';
-import { h, on } from '../core/base/dom';
+import { h } from '../core/base/dom';
 import type { FollowedNotebook } from './follow';
 import type { Notebooks } from './notebooks';
 
@@ -10,8 +10,8 @@ class Badge extends Widget {
   constructor(open: () => void) {
     super();
     this.addClass('jl-badge-line');
-    this.button = on(h('button', { type: 'button', class: 'jl-badge' }), { click: open });
-    this.node.append(h('div', { class: 'jl' }, this.button));
+    this.button = h('button.jl-badge', { onclick: open });
+    this.node.append(h('div.jl', this.button));
   }
 
   readonly button: HTMLButtonElement;
@@ -25,12 +25,8 @@ export class Badges {
     private readonly notebooks: Notebooks,
     private readonly open: (cell: string) => void
   ) {
-    followed.cellChanged.connect(cell => {
-      this.show(cell);
-    });
-    notebooks.settingsChanged.connect(() => {
-      this.showAll();
-    });
+    followed.cellChanged.connect(cell => this.show(cell));
+    notebooks.settingsChanged.connect(() => this.showAll());
     this.showAll();
   }
 
@@ -56,15 +52,11 @@ export class Badges {
     }
     if (cell.isPlaceholder()) {
       // Its layout is made when it comes into view.
-      void cell.ready.then(() => {
-        this.show(cell);
-      });
+      void cell.ready.then(() => this.show(cell));
       return;
     }
     if (!badge || badge.isDisposed) {
-      badge = new Badge(() => {
-        this.open(id);
-      });
+      badge = new Badge(() => this.open(id));
       this.badges.set(cell, badge);
       const layout = cell.layout as PanelLayout;
       const input = layout.widgets.findIndex(widget => widget.hasClass('jp-Cell-inputWrapper'));

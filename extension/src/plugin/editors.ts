@@ -55,9 +55,8 @@ class Selvage extends GutterMarker {
     const { color, host } = this.mark;
     const marks = [...(host ? ['host'] : []), ...(color === null ? [] : [`c${color % 6}`])];
     return h(
-      'div',
-      { class: 'jl-selvage' },
-      marks.map(mark => h('span', { class: 'jl-swatch', 'data-mark': mark }))
+      'div.jl-selvage',
+      marks.map(mark => h('span.jl-swatch', { 'data-mark': mark }))
     );
   }
 }
@@ -75,14 +74,14 @@ class Cost extends GutterMarker {
   override toDOM(): Node {
     const { name, cost, share, color, host, label } = this.mark;
     const rest = cost === '' ? restText(this.mark) : spanText(this.mark);
-    const bar = h('span', { class: 'jl-cost-bar', 'data-mark': host || color === null ? 'host' : `c${color % 6}` });
+    const bar = h('span.jl-cost-bar', { 'data-mark': host || color === null ? 'host' : `c${color % 6}` });
     bar.style.width = `${Math.round(share * 100)}%`;
     return h(
-      'div',
-      { class: 'jl-cost', title: label },
+      'div.jl-cost',
+      { title: label },
       cost !== '' && bar,
-      cost !== '' && h('span', {}, h('b', {}, name), ` ${cost}`),
-      rest !== '' && h('span', { class: 'jl-cost-rest' }, cost !== '' && ' ', rest),
+      cost !== '' && h('span', h('b', name), ` ${cost}`),
+      rest !== '' && h('span.jl-cost-rest', cost !== '' && ' ', rest),
       brackets(this.mark)
     );
   }
@@ -152,22 +151,14 @@ export class Editors {
     private readonly followed: FollowedNotebook,
     private readonly notebooks: Notebooks
   ) {
-    followed.cellChanged.connect(cell => {
-      this.show(cell);
-    });
+    followed.cellChanged.connect(cell => this.show(cell));
     const ends = [
-      notebooks.settingsChanged.connect(() => {
-        this.showAll();
-      }),
-      notebooks.selection.changed.connect(() => {
-        this.light();
-      })
+      notebooks.settingsChanged.connect(() => this.showAll()),
+      notebooks.selection.changed.connect(() => this.light())
     ];
     followed.notebook.disposed.connect(() => {
       cancelAnimationFrame(this.frame);
-      ends.forEach(end => {
-        end();
-      });
+      ends.forEach(end => end());
     });
     this.showAll();
   }
@@ -267,9 +258,7 @@ export class Editors {
         const mark = markAt(view, position);
         this.notebooks.selection.hover(mark?.id ?? null);
       },
-      mouseleave: () => {
-        this.notebooks.selection.hover(null);
-      }
+      mouseleave: () => this.notebooks.selection.hover(null)
     });
   }
 

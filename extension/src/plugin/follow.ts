@@ -26,14 +26,10 @@ export class FollowedNotebook {
     this.link.model.changed.connect(id => {
       if (id === null) {
         this.link.model.reported().forEach(reported => this.index(reported));
-        this.notebook.content.widgets.forEach(cell => {
-          this.cellChanged.emit(cell);
-        });
+        this.notebook.content.widgets.forEach(cell => this.cellChanged.emit(cell));
       } else {
         this.touch(id);
-        this.index(id)?.forEach(other => {
-          this.touch(other);
-        });
+        this.index(id)?.forEach(other => this.touch(other));
       }
     });
     notebook.sessionContext.iopubMessage.connect((_, message) => {
@@ -44,9 +40,7 @@ export class FollowedNotebook {
       }
     });
     const { content } = notebook;
-    content.modelChanged.connect(() => {
-      this.watchCells();
-    });
+    content.modelChanged.connect(() => this.watchCells());
     this.watchCells();
     void notebook.context.ready.then(() => {
       if (!notebook.isDisposed) {
@@ -206,9 +200,7 @@ export class FollowedNotebook {
       return;
     }
     this.watched.add(model);
-    model.contentChanged.connect(() => {
-      this.touch(id);
-    });
+    model.contentChanged.connect(() => this.touch(id));
     if (model.type === 'code') {
       const code = model as ICodeCellModel;
       const take = (): void => {

@@ -57,12 +57,8 @@ export class JitlabView extends Widget {
       get settings() {
         return notebooks.settings;
       },
-      goTo: (cell, line) => {
-        this.notebook?.goTo(cell, line);
-      },
-      goToLine: (file, line) => {
-        this.notebook?.goToLine(file, line);
-      },
+      goTo: (cell, line) => this.notebook?.goTo(cell, line),
+      goToLine: (file, line) => this.notebook?.goToLine(file, line),
       togglePin: () => {
         this.notebook?.togglePin();
         notebooks.moved.emit();
@@ -93,12 +89,8 @@ export class JitlabView extends Widget {
     };
     this.ends.push(
       notebooks.each(listen),
-      notebooks.moved.connect(() => {
-        this.refresh();
-      }),
-      notebooks.settingsChanged.connect(() => {
-        this.view.configure();
-      })
+      notebooks.moved.connect(() => this.refresh()),
+      notebooks.settingsChanged.connect(() => this.view.configure())
     );
   }
 
@@ -113,9 +105,7 @@ export class JitlabView extends Widget {
 
   override dispose(): void {
     if (!this.isDisposed) {
-      this.ends.forEach(end => {
-        end();
-      });
+      this.ends.forEach(end => end());
       this.notebooks.setShown(this, false);
       this.view.dispose();
     }

@@ -15,9 +15,7 @@ export class KernelLink implements KernelAccess {
   readonly loadedNow = new Signal<void>();
 
   constructor(private readonly context: ISessionContext) {
-    this.model = new NotebookModel(message => {
-      this.send(message);
-    });
+    this.model = new NotebookModel(message => this.send(message));
     context.kernelChanged.connect((_, change) => {
       this.detach();
       this.attach(change.newValue ?? null);
@@ -115,9 +113,7 @@ export class KernelLink implements KernelAccess {
 
   private bind(comm: Kernel.IComm): void {
     this.comm = comm;
-    comm.onMsg = message => {
-      this.receive(message.content.data);
-    };
+    comm.onMsg = message => this.receive(message.content.data);
     comm.onClose = () => {
       if (this.comm === comm) {
         this.comm = null;

@@ -19,18 +19,10 @@ export class Notebooks {
   settings: Settings = DEFAULTS;
 
   constructor(readonly tracker: INotebookTracker) {
-    tracker.widgetAdded.connect((_, notebook) => {
-      this.add(notebook);
-    });
-    tracker.forEach(notebook => {
-      this.add(notebook);
-    });
-    tracker.currentChanged.connect(() => {
-      this.moved.emit();
-    });
-    tracker.activeCellChanged.connect(() => {
-      this.moved.emit();
-    });
+    tracker.widgetAdded.connect((_, notebook) => this.add(notebook));
+    tracker.forEach(notebook => this.add(notebook));
+    tracker.currentChanged.connect(() => this.moved.emit());
+    tracker.activeCellChanged.connect(() => this.moved.emit());
   }
 
   get current(): FollowedNotebook | null {

@@ -44,9 +44,7 @@ export class Outputs {
   constructor(private readonly followed: FollowedNotebook) {
     const { model } = followed.link;
     const ends = [
-      shownReports.added.connect(output => {
-        this.tell(output);
-      }),
+      shownReports.added.connect(output => this.tell(output)),
       model.changed.connect(id => {
         const { widgets } = followed.notebook.content;
         for (const cell of id === null ? widgets : widgets.filter(widget => widget.model.id === id)) {
@@ -56,11 +54,7 @@ export class Outputs {
         }
       })
     ];
-    followed.notebook.disposed.connect(() => {
-      ends.forEach(end => {
-        end();
-      });
-    });
+    followed.notebook.disposed.connect(() => ends.forEach(end => end()));
   }
 
   private tell(output: ShownReport): void {

@@ -1,5 +1,6 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
+import { refusal } from '../core/base/read';
 import { fetchPage, folderOf, pageName, type PageForm } from '../core/panel/saving';
 import type { Notebooks } from './notebooks';
 
@@ -35,7 +36,7 @@ async function save(app: JupyterFrontEnd, notebooks: Notebooks, form: PageForm):
   try {
     page = await fetchPage(kernel, report.cell.id, form, notebook);
   } catch (error) {
-    Notification.error(`The report of ${report.cell.title} was not saved. ${sayOf(error)}`);
+    Notification.error(`The report of ${report.cell.title} was not saved. ${refusal(error)}`);
     return '';
   }
   const folder = folderOf(notebook);
@@ -56,7 +57,7 @@ async function save(app: JupyterFrontEnd, notebooks: Notebooks, form: PageForm):
     return saved.path;
   } catch (error) {
     download(page, pageName(notebook, report.cell.title, form, new Set()), TYPES[form]);
-    Notification.warning(`No file can be written beside the notebook, so the browser has it. ${sayOf(error)}`);
+    Notification.warning(`No file can be written beside the notebook, so the browser has it. ${refusal(error)}`);
     return '';
   }
 }
@@ -67,11 +68,5 @@ function download(content: string, name: string, type: string): void {
   link.href = address;
   link.download = name;
   link.click();
-  setTimeout(() => {
-    URL.revokeObjectURL(address);
-  }, 10_000);
-}
-
-function sayOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -1,7 +1,7 @@
 import { Signal } from '@lumino/signaling';
 import { Widget } from '@lumino/widgets';
 import { badgeText } from '../core/panel/badge';
-import { h, on } from '../core/base/dom';
+import { h } from '../core/base/dom';
 import type { FollowedNotebook } from './follow';
 import type { Notebooks } from './notebooks';
 
@@ -16,17 +16,13 @@ export class StatusItem extends Widget {
   ) {
     super();
     this.addClass('jl-status-item');
-    this.button = on(h('button', { type: 'button', title: 'Show the jitlab panel' }), { click: open });
+    this.button = h('button', { title: 'Show the jitlab panel', onclick: open });
     this.node.append(this.button);
     const listen = (one: FollowedNotebook): void => {
-      one.link.model.changed.connect(() => {
-        this.refresh();
-      });
+      one.link.model.changed.connect(() => this.refresh());
     };
     notebooks.each(listen);
-    notebooks.moved.connect(() => {
-      this.refresh();
-    });
+    notebooks.moved.connect(() => this.refresh());
     this.refresh();
   }
 

@@ -7,7 +7,7 @@ on Python's side: the plain function runs on the caller's arguments, and all tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from jitlab.ir import Graph, Node
 from jitlab.ir.graphs.dot import line_text
 from jitlab.messages import units
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 
 from .reference import NUMPYS, OURS, Value, distance, reference
 from .replaying import TooMuch, first_effect, keeping_random_state, op_by_op

@@ -1,10 +1,10 @@
-"""`f.check(*args)`: each cluster beside NumPy on the person's own data, the bound of each output, and who broke it."""
+"""`f.check(*args)`: each cluster beside NumPy on the user's own data, the bound of each output, and who broke it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from jitlab.ops.library_operations import Library
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.axis_reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
+from jitlab.support.lazy_dataclass import dataclass
 
 from .against import Against, against_python
 from .reference import Value, distance, is_inexact, reference

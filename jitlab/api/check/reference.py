@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -29,6 +28,7 @@ from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.axis_reductions import ArgExtreme, Mean, Prod, Sum
 from jitlab.ops.reducing.scans import CumProd, CumSum, Scan
 from jitlab.ops.reducing.sorting import Sort
+from jitlab.support.lazy_dataclass import dataclass
 
 #: ULPs that a function of ours may be from the true value, and those that NumPy and SciPy may be where they are the reference.
 OURS, NUMPYS, SCIPYS = 3, 4, 16

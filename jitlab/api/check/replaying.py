@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import random_states, set_random_states
 from jitlab.ir import Graph, Node, bind_extents, is_operation
+from jitlab.support.lazy_dataclass import dataclass
 
 #: Spans of operations in loops that are told one by one.
 MOST_SPANS = 20_000

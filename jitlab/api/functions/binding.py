@@ -18,11 +18,13 @@ from jitlab.capture.guards.tracetypes import (
     TensorType,
     TraceType,
     VariableType,
+    fill,
     type_of,
 )
 from jitlab.errors import BindingError
 from jitlab.ir import TRACED_DTYPES, plain
 from jitlab.specs import TensorSpec, is_subshape
+from jitlab.support.containers import CONTAINERS, like, of_items
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 PREFIX = "Binding inputs to tf.function failed due to"
@@ -71,7 +73,7 @@ class Binder(Signature):
     def bind_spec(self) -> tuple[Any, ...]:
         """What a call without arguments stands for: the input_signature itself."""
         assert self.types is not None
-        return tuple(_spec_of(self.types[name]) for name in self.names)
+        return tuple(fill(self.types[name], _spec_of) for name in self.names)
 
     def function_type(self) -> FunctionType | None:
         """The one type of all calls when there is an input_signature."""
@@ -126,17 +128,13 @@ class Binder(Signature):
     # ---- other conversions
     def _as_hinted(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            return tuple(self._array_of(item) for item in value)
-        if kind is inspect.Parameter.VAR_KEYWORD:
-            return {key: self._array_of(item) for key, item in value.items()}
+        if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            return of_items(self._array_of, value)
         return self._array_of(value)
 
     def _as_pure(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            return type(value)(self._as_pure(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._as_pure(item) for key, item in value.items()}
+        if isinstance(value, CONTAINERS):
+            return of_items(self._as_pure, value)
         if is_variable(value):
             return value.read_value()
         return self._array_of(value) if isinstance(value, (bool, int, float, complex)) else value
@@ -187,7 +185,7 @@ def cast(value: Any, type: TraceType, to_array: Callable[..., Any] = np.asarray)
     made = [cast(item, t, to_array) for item, t in zip(value, type.items, strict=True)]
     if isinstance(value, type.kind) and all(a is b for a, b in zip(made, value, strict=True)):
         return value
-    return type.kind(*made) if hasattr(type.kind, "_fields") else type.kind(made)
+    return like(type.kind, made)
 
 
 def _cast_tensor(value: Any, type: TensorType, to_array: Callable[..., Any]) -> Any:
@@ -271,17 +269,9 @@ def _type_of_spec(spec: Any) -> TraceType:
     return type_of(spec, {})
 
 
-def _spec_of(type: TraceType) -> Any:
-    """TensorSpecs and values that have this type."""
+def _spec_of(type: TensorType | VariableType) -> TensorSpec:
     if isinstance(type, TensorType):
         return TensorSpec(type.shape, type.dtype, type.name)
-    if isinstance(type, StructureType):
-        items = [_spec_of(item) for item in type.items]
-        if issubclass(type.kind, dict):
-            return dict(zip(type.labels or (), items, strict=True))
-        return type.kind(*items) if hasattr(type.kind, "_fields") else type.kind(items)
-    if isinstance(type, (LiteralType, ReferenceType)):
-        return type.value
     raise TypeError("get_concrete_function of a method needs its object: call it on the bound method")
 
 

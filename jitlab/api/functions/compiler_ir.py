@@ -9,6 +9,7 @@ import numpy as np
 
 from jitlab.ir import plain
 from jitlab.ir.graphs.dot import nodes_dot
+from jitlab.runtime import Executable
 from jitlab.specs import TensorSpec
 
 from .concrete import ConcreteFunction
@@ -37,6 +38,7 @@ class CompilerIR:
         if stage == "hlo_serialized":
             return str(trace.graph).encode()
         executable = trace.executable
+        assert isinstance(executable, Executable), "it compiles nothing"
         if stage == "optimized_hlo_dot":
             return nodes_dot(self._concrete.name, executable.graph.nodes)
         executable.prepare([np.zeros(plain(node.shape), node.dtype) for node in executable.graph.parameters])

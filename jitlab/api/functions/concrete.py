@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import itertools
 import weakref
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import field
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +19,17 @@ from jitlab.capture.guards.tracetypes import (
     FunctionType,
     LiteralType,
     ReferenceType,
-    StructureType,
     TensorType,
     TraceType,
+    VariableType,
     fill,
     type_of,
 )
 from jitlab.errors import BindingError, InvalidArgumentError
 from jitlab.ir import Extent, Graph, Node, plain
 from jitlab.specs import Shape, TensorSpec, is_subshape
+from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.lazy_dataclass import dataclass
 
 from .binding import CannotCast, bound_names, cast
 
@@ -136,20 +140,9 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """((positional parameters), {keyword-only ones}): a TensorSpec for each tensor, named as its argument."""
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        for parameter, type in zip(self._parameters, self._type.parameters, strict=True):
-            numbers = itertools.count()
-            value = _specs(type, parameter.name, numbers)
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                args.extend(value)
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                kwargs.update(value)
-            elif parameter.kind is parameter.KEYWORD_ONLY:
-                kwargs[parameter.name] = value
-            else:
-                args.append(value)
-        return tuple(args), kwargs
+        named = zip(self._parameters, self._type.parameters, strict=True)
+        specs = [fill(type, partial(_spec, parameter.name, itertools.count())) for parameter, type in named]
+        return self._owner._signature.call_form(specs)
 
     @property
     def structured_outputs(self) -> Any:
@@ -286,18 +279,11 @@ def _filled(type: TraceType, order: Any) -> Any:
     return fill(type, lambda _: next(order))
 
 
-def _specs(type: TraceType, name: str, numbers: Any) -> Any:
-    if isinstance(type, TensorType):
-        n = next(numbers)
-        return TensorSpec(type.shape, type.dtype, type.name or (name if n == 0 else f"{name}_{n}"))
-    if isinstance(type, (LiteralType, ReferenceType)):
-        return type.value
-    if isinstance(type, StructureType):
-        items = [_specs(item, name, numbers) for item in type.items]
-        if issubclass(type.kind, dict):
-            return dict(zip(type.labels or (), items, strict=True))
-        return type.kind(*items) if type.labels is not None else type.kind(items)
-    return type
+def _spec(name: str, numbers: Iterator[int], type: TensorType | VariableType) -> Any:
+    if isinstance(type, VariableType):
+        return type
+    n = next(numbers)
+    return TensorSpec(type.shape, type.dtype, type.name or (name if n == 0 else f"{name}_{n}"))
 
 
 def outputs_of(result: Any, known: frozenset[str], unknown_rank: frozenset[str]) -> Any:
@@ -311,12 +297,8 @@ def outputs_of(result: Any, known: frozenset[str], unknown_rank: frozenset[str])
         return TensorSpec(result.shape, result.dtype)
     if isinstance(result, (bool, int, float, complex)):
         return TensorSpec((), np.asarray(result).dtype)
-    if isinstance(result, (list, tuple)):
-        items = [outputs_of(item, known, unknown_rank) for item in result]
-        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
-    if isinstance(result, dict):
-        return {key: outputs_of(item, known, unknown_rank) for key, item in result.items()}
-    return result
+    of_item = partial(outputs_of, known=known, unknown_rank=unknown_rank)
+    return of_items(of_item, result) if isinstance(result, CONTAINERS) else result
 
 
 def _open_shape(shape: tuple[int, ...], known: frozenset[str], unknown_rank: frozenset[str]) -> Shape:

@@ -8,7 +8,7 @@ import linecache
 from types import FunctionType, TracebackType
 from typing import Any
 
-from jitlab.capture.positions import is_added, is_converted, is_user_file
+from jitlab.capture.positions import entries, is_added, is_converted, is_user_file
 from jitlab.errors import JitlabError, StagingError
 
 _HEAD = "in user code:"
@@ -48,14 +48,13 @@ def _frames(traceback: TracebackType | None) -> list[str]:
     """The user's frames: `*` for converted ones, `**` for the first one that is not."""
     found: list[list[str]] = []
     was_converted = False
-    while traceback is not None:
-        code, line = traceback.tb_frame.f_code, traceback.tb_lineno
+    for entry in entries(traceback):
+        code, line = entry.tb_frame.f_code, entry.tb_lineno
         if is_converted(code):
             mark, was_converted = "*", True
         elif was_converted and is_user_file(code.co_filename):
             mark = "**"
         else:
-            traceback = traceback.tb_next
             continue
         if is_added(code) and found:
             found.pop()  # the head of the `if` or the loop that this is the body of
@@ -65,7 +64,6 @@ def _frames(traceback: TracebackType | None) -> list[str]:
             found[-1].append(f"        {text}")
         if mark == "**":
             break
-        traceback = traceback.tb_next
     return [line for lines in found for line in lines]
 
 

@@ -14,14 +14,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from jitlab import errors
+from jitlab import errors, events
+from jitlab.api import settling
 from jitlab.api.explaining import Found, Ways
 from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
+from jitlab.api.settling import COMPILED, MOST_KINDS, PYTHON, Trial, kind_of_call
 from jitlab.capture import (
-    CAUSES,
     MOST_TRACES,
     Body,
     CallCapture,
@@ -53,11 +54,12 @@ from jitlab.capture import (
     signature_key,
 )
 from jitlab.compile import compile_trace
-from jitlab.config import config
+from jitlab.config import MEASURE, NEVER, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
+from jitlab.targets.devices import default_target
 
 from .dispatch import Dispatched, inlined, remove
 from .jit_options import JitOptions, check_backend, checked
@@ -77,6 +79,7 @@ class Jit(Dispatched):
     refused_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     given_up_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     runs_otherwise = "in pieces, with Python between"
+    _may_settle: bool  # a call may run as Python because that takes less time
     joins_types = False  # a name has one dtype on all ways, or that is a TypeError; else Python takes the way
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
@@ -96,8 +99,11 @@ class Jit(Dispatched):
         self._count = 0
         locks.own(self)
         self._is_checked = False
+        self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
+        self._trials: dict[settling.Kind, Trial] = {}
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self._entered(self._code_function(), str(options), kind="jit")
+        self.ledger.trials = self._trials
         self._telling = PiecesTold(self.ledger, frequency_of(python_function))
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())
@@ -111,12 +117,54 @@ class Jit(Dispatched):
         try:
             if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
                 trace = self._last
-                gathered = None if trace is None else trace.gather(args)
-                return self._run(args) if gathered is None else self._perform(trace, args, *gathered)
-            return self._run(self._bound_values(args, kwargs))
+                if trace is not None and trace.stays_compiled and (gathered := trace.gather(args)) is not None:
+                    return self._perform(trace, args, *gathered)
+            if self._may_settle and config.settle != NEVER and not settling.here.compiled:
+                return self._settling_call(args, kwargs)
+            return self._compiled_call(args, kwargs)
         except Exception as error:
             only_users(error)
             raise
+
+    def _compiled_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
+            trace = self._last
+            gathered = None if trace is None else trace.gather(args)
+            return self._run(args) if gathered is None else self._perform(trace, args, *gathered)
+        return self._run(self._bound_values(args, kwargs))
+
+    def _settling_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that goes the way that is decided for its kind, or is one of those that decide."""
+        kind = kind_of_call(args, kwargs)
+        trial = self._trials.get(kind) or self._new_trial(kind)
+        if trial.way == PYTHON:
+            return self._python_call(trial, args, kwargs)
+        if trial.way == COMPILED or config.settle != MEASURE:
+            result = self._compiled_call(args, kwargs)
+            if trial.way and not trial.pieces and self._last is not None:  # the trace that has just run
+                self._last.stays_compiled = True
+        else:
+            ways = {
+                COMPILED: lambda: self._compiled_call(args, kwargs), PYTHON: lambda: self._python_call(trial, args, kwargs)
+            }  # fmt: skip
+            result = settling.tried(trial, ways, _is_measurable)
+        if self._body is False:
+            trial.way = PYTHON
+        return result
+
+    def _new_trial(self, kind: settling.Kind) -> Trial:
+        if len(self._trials) >= MOST_KINDS:
+            self._trials.pop(next(iter(self._trials)), None)
+        return self._trials.setdefault(kind, Trial(kind[-1]))
+
+    def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if trial.way and events.active():
+            return self._python(args, kwargs, Refusal("settled", str(trial.reason)))
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return self.python_function(*args, **kwargs)
+        finally:
+            outside.unmarked = before
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -174,15 +222,11 @@ class Jit(Dispatched):
         return replace(ways, formed=lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers))
 
     def _bound_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        if not kwargs and self._signature.is_simple and len(args) == self._signature.count:
-            return args
         try:
-            bound = self._signature.signature.bind(*args, **kwargs)
+            return self._signature.bind(args, kwargs)  # type: ignore[no-any-return]
         except TypeError:
             self._refuse_count(len(args), bool(kwargs))
             raise
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
 
     def _refuse_count(self, given: int, has_keywords: bool) -> None:
         """The contract's words for too few and too many arguments."""
@@ -221,7 +265,7 @@ class Jit(Dispatched):
 
     def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
         """What a call depends on."""
-        return () if trace is None else _with_origins(trace)
+        return () if trace is None else trace.read_leaves
 
     def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
         """Of each trace of such calls, else of those called last, the guard that keeps this one from it."""
@@ -251,10 +295,12 @@ class Jit(Dispatched):
 
     # ---- running
     def _warm_up(self, trace: Any) -> None:
+        settling.disturbed()
         warm_up(trace)
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
+        settling.here.is_in_pieces = True
         function = self.python_function
         args, kwargs = ((), {}) if self._binds_own else self._signature.call_form(values)
         while not isinstance(function, types.FunctionType):
@@ -299,6 +345,7 @@ class Jit(Dispatched):
 
     def _record(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Any:
         started = time.perf_counter_ns()
+        settling.disturbed()
         failed = self._failed_guards(key, at)
         costs = Costs()
         try:
@@ -409,18 +456,15 @@ class _Refused(errors.Signal):
         self.refusal = refusal
 
 
-def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:
-    """What the trace depends on; of what a name outside the arguments gave, the kind of that name."""
-    return tuple(replace(leaf, origin=_origin(trace, leaf.path)) for leaf in trace.read_leaves)
+def _is_measurable() -> bool:
+    """Does a call now take what later calls will? The machine code is the one that stays, and nobody is told of each step."""
+    return not default_target().is_improving and (events.in_bulk() or not events.active())
 
 
 def _with_origin(trace: CallTrace, change: Change) -> Change:
-    origin = _origin(trace, change.path)
-    return replace(change, cause=origin) if origin in CAUSES and change.cause not in BESIDE else change
-
-
-def _origin(trace: CallTrace, path: str) -> str:
-    return trace.origins.get(path.split("[")[0].split(".")[0], "")
+    """The cause of what a name outside the arguments gave is the kind of that name."""
+    origin = next((leaf.origin for leaf in trace.read_leaves if leaf.path == change.path), "")
+    return replace(change, cause=origin) if origin and change.cause not in BESIDE else change
 
 
 def jit(

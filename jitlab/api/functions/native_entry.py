@@ -12,6 +12,7 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import Trace
 from jitlab.capture.guards.tracetypes import VariableType
+from jitlab.runtime import Executable
 
 from .weak_methods import WeakMethod
 
@@ -26,7 +27,7 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     """From now on a C function answers such calls, where that can be; `call(function, ...)` answers the others."""
     form = trace.plain_results()
     arrays = all(x.is_array and not x.captured for x in trace.inputs)
-    if trace.executable is None or form is None or kwargs or not arrays:
+    if not isinstance(trace.executable, Executable) or form is None or kwargs or not arrays:
         return
     if not all(layout.is_rows for layout in trace.layouts):  # the C function takes arrays that lie row by row
         return
@@ -78,7 +79,7 @@ def _let_go(own: type, kept: list[Any]) -> None:
 def warm_up(trace: Trace) -> None:
     """From now on a C function runs the trace's machine code, where that can be; the guards stay Python's."""
     executable, run = trace.executable, trace.run
-    if trace.writes or executable is None or run is None:
+    if trace.writes or not isinstance(executable, Executable) or run is None:
         return
     warm = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
     if warm is None:

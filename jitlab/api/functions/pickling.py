@@ -102,7 +102,7 @@ class _Contents(NamedTuple):
     function: Any
     defaults: tuple[Any, Any]
     made_with: dict[str, Any]
-    texts: dict[str, tuple[str, bytes]]  # by file: what a person calls it, and its source
+    texts: dict[str, tuple[str, bytes]]  # by file: what a user calls it, and its source
 
 
 class _Written:

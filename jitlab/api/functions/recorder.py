@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from types import FunctionType as PythonFunction
 from types import MethodType
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
 from jitlab.capture.control.traced_checks import raises_behind_checks
+from jitlab.capture.drivers.trace import for_calls
 from jitlab.capture.effect_log import Memory, Quiet
 from jitlab.capture.guards.signature import is_variable, paths_of
 from jitlab.capture.guards.tracetypes import FunctionType, TensorType, VariableType, fill
@@ -20,10 +21,13 @@ from jitlab.capture.numpy_calls.explanations import clause, is_our_fault
 from jitlab.capture.numpy_calls.host_fallback import is_numpy
 from jitlab.capture.refusals import line_of
 from jitlab.capture.state import Creation
+from jitlab.capture.tracers.arrays import Policy
 from jitlab.errors import JitlabError, Signal
 from jitlab.ir import Extent
 from jitlab.ops.host_operations import HostCall
 from jitlab.specs import TensorSpec
+from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.lazy_dataclass import dataclass
 
 from .binding import Binder
 from .concrete import outputs_of
@@ -35,7 +39,7 @@ SIZES, RANKS = (5, 17, 64, 2, 1), (2, 1, 3, 0, 4)
 
 @dataclass
 class Recorded:
-    """A trace that is not compiled yet, and what a person can ask of it."""
+    """A trace that is not compiled yet, and what a user can ask of it."""
 
     trace: Trace
     outputs: Any
@@ -50,11 +54,8 @@ class Recorded:
 
 def _with_dtypes(value: Any, to_array: Callable[..., Any]) -> Any:
     """A result whose Python numbers, traced ones too, have the dtypes that `to_array` gives them."""
-    if isinstance(value, dict):
-        return {key: _with_dtypes(item, to_array) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_with_dtypes(item, to_array) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, CONTAINERS):
+        return of_items(partial(_with_dtypes, to_array=to_array), value)
     if type(value) in (bool, int, float, complex):
         return to_array(value)
     if isinstance(value, Tensor) and value.weak not in (None, bool):
@@ -108,7 +109,8 @@ def record(
     capture = Capture(name, strict=strict)
     capture.memory, capture.creation = memory, creation
     kinds = type.tensors()
-    capture.sees_stores = autograph or any(kind.shape is None or None in kind.shape for kind in kinds)  # open: symbols
+    is_open = any(kind.shape is None or None in kind.shape for kind in kinds)  # its sizes are symbols
+    capture.policy = Policy(sees_stores=autograph or is_open)
     with capture.recording():
         arguments = _Arguments(capture, binder, kinds, values, leaves)
         if is_sample:
@@ -157,12 +159,8 @@ def _result(capture: Capture, body: Any, arguments: _Arguments, autograph: bool)
 
 def _without_values(capture: Capture, trace: Trace, positions: list[int]) -> list[Any]:
     """A trace knows its arguments by their places, and keeps none of the first ones alive. The Variables that it captured."""
-    trace.leaves = positions
-    arguments = capture.inputs[: len(positions)]
-    trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
+    for_calls(trace, capture, positions)
     captured = {id(input.value) for input in trace.inputs[len(positions) :]}
-    for input in trace.inputs[: len(positions)]:
-        input.value = None
     return [variable for at, variable in capture.variables.items() if at in captured]
 
 
@@ -213,12 +211,7 @@ def with_arrays(value: Any, make: Callable[[TensorType], Any]) -> Any:
     """The value with an array for each TensorSpec in it."""
     if isinstance(value, TensorSpec):
         return make(TensorType(value.dtype, value.shape.dims, value.name))
-    if isinstance(value, (list, tuple)):
-        items = [with_arrays(item, make) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict) and _has_specs(value):
-        return {key: with_arrays(item, make) for key, item in value.items()}
-    return value
+    return of_items(partial(with_arrays, make=make), value) if isinstance(value, CONTAINERS) and _has_specs(value) else value
 
 
 def _has_specs(value: Any) -> bool:

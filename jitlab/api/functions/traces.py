@@ -146,7 +146,7 @@ class Traces(Dispatched):
         return self._recorded(None, key, real, leaves, type, is_sample=True, told=values).concrete
 
     def _sample_recording(self, concrete: ConcreteFunction) -> Recording:
-        """A recording of a known trace for made-up arrays: what a person looks at when no call was recorded."""
+        """A recording of a known trace for made-up arrays: what a user looks at when no call was recorded."""
         type = concrete.function_type
         make = self._fitting_sample(type, None, concrete)
         values = recorder.values_of(type, make)

@@ -366,17 +366,17 @@ class Function(Traces):
             self._tell_frozen(f"function {name}", callee.source)
         for input in trace.inputs[len(trace.leaves) :]:
             binding = input.binding
-            if binding is None or binding.read() is input.value or binding.text in self._warned:
+            if binding is None or binding() is input.value or input.path in self._warned:
                 continue
-            self._warned.add(binding.text)
+            self._warned.add(input.path)
             line = f" (line {input.source.line})" if input.source else ""
             warnings.warn(
-                f"{self.name} still uses the array that {binding.text}{line} was when it was traced; {binding.text} has been"
-                f" bound to another object since. Pass {binding.text} as an argument, or write into it:"
-                f" {binding.text}[...] = new",
+                f"{self.name} still uses the array that {input.path}{line} was when it was traced; {input.path} has been"
+                f" bound to another object since. Pass {input.path} as an argument, or write into it:"
+                f" {input.path}[...] = new",
                 stacklevel=4,
             )
-            self._tell_frozen(f"{binding.kind} {binding.text}", input.source)
+            self._tell_frozen(f"{binding.kind} {input.path}", input.source)
 
     def _tell_frozen(self, what: str, source: Source | None) -> None:
         if events.active():

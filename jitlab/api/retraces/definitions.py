@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import weakref
-from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -14,6 +13,7 @@ from jitlab.capture import find_definition
 from jitlab.capture.positions import cell_names, display_name, user_frame
 from jitlab.ir import Source
 from jitlab.support.lazy import Kept, OfEach
+from jitlab.support.lazy_dataclass import dataclass
 
 from .frequency import wrapped_by
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from jitlab.config import config
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Source
 from jitlab.messages import Message, units
+from jitlab.support.lazy_dataclass import dataclass
 
 from .callsite import at_call, with_option
 from .patterns import listed, told_powers

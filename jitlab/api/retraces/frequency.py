@@ -45,7 +45,7 @@ class Frequency:
 
 
 def told(function: Any) -> str:
-    """Python's own words for a function, without its address: that says nothing to a person, and is another at each run."""
+    """Python's own words for a function, without its address: that says nothing to a user, and is another at each run."""
     function = (hasattr(function, "__func__") and wrapped_by(function)) or function
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
+from jitlab.api.settling import disturbed
 from jitlab.capture import Change
 from jitlab.capture.drivers.function_body import Telling
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
 from jitlab.events import Cause
 from jitlab.messages import Message, units
+from jitlab.support.lazy_dataclass import dataclass
 
 from .definitions import Site
 from .frequency import Frequency
@@ -49,6 +50,7 @@ class PiecesTold(Telling):
 
     def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
         super().traced(trace, before, started)
+        disturbed()
         piece = self._piece(trace)
         piece.traces += 1
         piece.seconds += (time.perf_counter_ns() - started) / 1e9
@@ -65,6 +67,7 @@ class PiecesTold(Telling):
             self.frequency.called()
         trace.costs.called()
         if trace.costs.calls == WARM_CALLS:
+            disturbed()
             warm_up(trace)
 
     def advice(self, change: Change, before: Failed) -> Message | None:

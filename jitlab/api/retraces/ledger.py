@@ -11,14 +11,16 @@ import operator
 import time
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
+from jitlab.api.settling import PYTHON, Trial
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans, with_guard
+from jitlab.capture.drivers.run_events import emit_trace
 from jitlab.capture.positions import here
 from jitlab.config import config
 from jitlab.costs import Costs, tell_charge
@@ -58,6 +60,7 @@ class Ledger:
         self.made = here()  # the decorator, or the call that made the function
         self.misses: list[Miss] = []
         self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
+        self.trials: Mapping[Any, Trial] = {}  # of a `jit` function: which way its calls go
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
@@ -106,16 +109,12 @@ class Ledger:
             cure, proof = None, ""
         if fix is None and first.code == "object":
             cure = first.fix  # no replay has to show that one object is one trace
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
-                before=first.before, after=first.after, lines=spans(miss.source), fix=cure, proof=proof,
-                operations=miss.operations, start_ns=started_ns, duration_ns=ended_ns - started_ns,
-                changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
-                site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
-                same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
-                done=done, rule=first.rule, fixed_at=(made.file, made.line) if made is not None else ("", 0),
-            )
+        emit_trace(
+            self.name, miss.number, first, miss.causes, miss.operations, started_ns, ended_ns=ended_ns, fix=cure, proof=proof,
+            lines=spans(miss.source), changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
+            site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
+            same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
+            done=done, fixed_at=(made.file, made.line) if made is not None else ("", 0),
         )  # fmt: skip
         tell_charge(self.name, miss.number, miss.costs)
 
@@ -336,6 +335,8 @@ def ledger_text(ledger: Ledger) -> str:
             for v in costs.variants
         ]
     lines += map(str, pieces[:MOST_LINES])
+    settled = [trial.reason for trial in list(ledger.trials.values()) if trial.way == PYTHON]
+    lines += list(dict.fromkeys(f"  runs as Python: {reason}" for reason in settled))[:MOST_LINES]
     for fix in ledger.fixes()[:MOST_FIXES]:
         avoided = sorted((miss for miss in misses if fix.avoids(miss)), key=fix.passes_number)
         placed = fix.at(avoided[-1]) if avoided else fix

@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from jitlab.config import config
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.support import locks
+from jitlab.support.lazy_dataclass import dataclass
 
 from .definitions import Definition, Site
 from .misses import Miss
@@ -111,7 +111,7 @@ def _add(found: dict[tuple[Site, str], Total], miss: Miss) -> None:
 
 
 def totals() -> list[Total]:
-    """Per call site and function: misses and seconds, the dearest first. What was traced inside another trace counts once."""
+    """Per call site and function: misses and seconds, the most expensive first. A trace inside another trace counts once."""
     with locks.Released(_lock), _lock:
         found, ledgers = dict(_gone), list(live)
         misses = {id(miss): miss for place in _places.values() for miss in place.misses}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jitlab import events
@@ -38,6 +38,7 @@ from jitlab.ops.linear_algebra.matrix_products import MatMul
 from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.runtime import Executable
 from jitlab.support.lazy import Kept
+from jitlab.support.lazy_dataclass import dataclass
 
 from .plan_questions import Place, is_move
 

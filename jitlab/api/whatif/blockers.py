@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from jitlab.ir import Apart, Node, NotFused, Reason, Stays
+from jitlab.support.lazy_dataclass import dataclass
 
 from .plan_questions import Pair, Place, Question, call_of, is_move
 
@@ -27,7 +27,7 @@ class Refusal:
 CODES = {
     NotFused.LIBRARY_CALL: "library", NotFused.WHOLE_REDUCTION: "space", NotFused.REDUCED_OUTER_AXIS: "space",
     NotFused.DIFFERENT_SPACE: "space", NotFused.RESHAPED: "space", NotFused.READ_AGAIN: "memory", NotFused.GATHERED: "memory",
-    NotFused.OVERLAP: "memory", NotFused.UPDATED: "memory", NotFused.RECOMPUTE_IS_DEAR: "memory", NotFused.LEVEL: "level",
+    NotFused.OVERLAP: "memory", NotFused.UPDATED: "memory", NotFused.RECOMPUTE_IS_EXPENSIVE: "memory", NotFused.LEVEL: "level",
     NotFused.TOO_LONG: "size", NotFused.TOO_MANY_VALUES: "size", NotFused.LOOP: "loop", NotFused.NUMBER: "register",
     NotFused.WAITS: "memory", NotFused.AFTER_LOOPS: "memory", NotFused.OTHER_AXES: "space", NotFused.SCAN: "space",
     NotFused.CLOSED: "memory", NotFused.ORDER: "order", NotFused.LATER_NEST: "order",

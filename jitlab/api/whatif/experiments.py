@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Node, Overrides
 from jitlab.messages import units
 from jitlab.runtime import Executable
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import Change, difference, interval
 
 from .blockers import Refusal, missed, refused_at_once

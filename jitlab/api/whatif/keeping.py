@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jitlab import events
@@ -16,6 +16,7 @@ from jitlab.compile import compiled_anew
 from jitlab.ir import CALLS, DECISIONS, Decision, Graph, Node, Source, inner_nodes, is_operation
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.runtime import Executable
+from jitlab.support.lazy_dataclass import dataclass
 
 from .plan_questions import Pair, Question
 from .textblocks import TextBlock, Unsplit, block_around

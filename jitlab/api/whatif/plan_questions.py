@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jitlab.errors import OptionError
 from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation, told_kind
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
+from jitlab.support.lazy_dataclass import dataclass
 
 Pair = tuple[str, str]
 
@@ -99,7 +100,7 @@ class Place:
         return any(origins <= nest.origins for kernel in self.plan.kernels for nest in kernel.nests)
 
     def step(self, name: str) -> dict[str, Any]:
-        """An operation of a path, for a person and for the panel."""
+        """An operation of a path, for a user and for the panel."""
         node = self.named[name]
         cluster, kernel = (where.get(self.loop.get(name, name)) for where in (self.cluster, self.kernel))
         return {

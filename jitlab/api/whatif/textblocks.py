@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from jitlab.ir import Source
 from jitlab.support import trees
+from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from jitlab.api.check.replaying import draws
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Node, Plan, display_name, told, told_kind, told_node
+from jitlab.ir import Node, display_name, told, told_kind, told_node
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.runtime import Executable
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import Change
 
 from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call
@@ -351,11 +352,6 @@ def _advice(question: Question, change: Change, before: Side, after: Side) -> st
     return f"{change_it} That saves {time_text} in every run{cost}."
 
 
-def plan_names(plan: Plan) -> dict[str, str]:
-    """The names of a plan's operations, with their kinds."""
-    return {node.name: node.op.name for node in Place(plan).operations}
-
-
 def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
     """`f.whatif(...)`: what Explained.whatif documents."""
     found = function._replayable(args, kwargs)
@@ -363,7 +359,7 @@ def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
         raise OptionError(found, hint="ask it of a call that is captured whole, or from the panel of a %%jit cell")
     trace, inputs = found
     executable = trace.executable
-    if executable is None:
+    if not isinstance(executable, Executable):
         raise OptionError(f"{function.name} compiles nothing for this call")
     seconds = options.pop("seconds", None)
     if options.pop("sweep", False):

@@ -8,16 +8,18 @@ cells are put back, and which of them have moved is known: that is what a loop c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from jitlab.capture.effect_log import restored
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.tensor import Cell, inaccessible
 from jitlab.ir import Graph, Node, NotRolled, current_bounds
 from jitlab.ops.leaf_operations import Constant, Length, Parameter
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ class Block:
 def block(capture: Arrays, name: str, *, attempt: bool = False, repeats: bool = False) -> Iterator[Block]:
     """Trace what runs inside into a graph of its own."""
     made = Block(BodyGraph(name, capture.graph), attempt, repeats=repeats)
-    journal, read_log, outer = len(capture.journal), len(capture.read_log), capture.graph
+    journal, outer = len(capture.journal), capture.graph
     bounds = current_bounds.get()
     known = bounds.state() if bounds is not None else None
     capture.blocks.append(made)
@@ -146,7 +148,7 @@ def block(capture: Arrays, name: str, *, attempt: bool = False, repeats: bool = 
         for cell, entered in made.cells.items():
             entered.end = cell.node
             cell.node, cell.reads, cell.written = entered.outside, entered.reads, entered.written
-        del capture.journal[journal:], capture.read_log[read_log:]
+        del capture.journal[journal:]
         capture.blocks.pop()
         capture.graph = outer
 
@@ -160,7 +162,7 @@ def again(capture: Arrays, made: Block) -> Iterator[BodyGraph]:
         assert entered.end is not None
         cell.node, cell.reads = entered.end, {}
     capture.blocks.append(made)
-    journal, read_log = len(capture.journal), len(capture.read_log)
+    journal = len(capture.journal)
     try:
         with made.graph.building():
             yield made.graph
@@ -169,7 +171,7 @@ def again(capture: Arrays, made: Block) -> Iterator[BodyGraph]:
             entered.end = cell.node
             known = before.get(cell, (entered.outside, entered.reads, entered.written))
             cell.node, cell.reads, cell.written = known
-        del capture.journal[journal:], capture.read_log[read_log:]
+        del capture.journal[journal:]
         capture.blocks.pop()
         capture.graph = outer
 
@@ -241,7 +243,7 @@ class Effects:
             refuse(capture, "effect", f"{name} may do more than give a result")
             if isinstance(owner, (list, dict, set)):
                 refuse_own(capture, owner)
-                self.undo.append(partial(_restore, owner, owner.copy()))
+                self.undo.append(restored(owner))
 
     def before_store(self, capture: Arrays, owner: Any, name: Any, *, is_item: bool) -> None:
         """An attribute or an item is about to be stored."""
@@ -250,7 +252,7 @@ class Effects:
         refuse(capture, "effect", f"it stores into {a_kind(owner)}")
         refuse_own(capture, owner)
         if is_item and isinstance(owner, (list, dict)):
-            self.undo.append(partial(_restore, owner, owner.copy()))
+            self.undo.append(restored(owner))
         elif not is_item and hasattr(owner, name):
             self.undo.append(partial(setattr, owner, name, getattr(owner, name)))
 
@@ -265,14 +267,6 @@ class Effects:
             yield
         finally:
             self.reruns -= 1
-
-
-def _restore(container: Any, saved: Any) -> None:
-    if isinstance(container, list):
-        container[:] = saved
-    else:
-        container.clear()
-        container.update(saved)
 
 
 _HARMLESS_MODULES = frozenset({"math", "cmath", "operator", "_operator", "functools", "jitlab"})

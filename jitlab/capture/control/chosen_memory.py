@@ -10,7 +10,7 @@ the ways meet, from what each of them leaves behind (`origin`); what nobody asks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from jitlab.ops.elementwise.casts import Select
 from jitlab.ops.elementwise.comparison import Equal
 from jitlab.ops.layout.indexing import read_index, write_index
 from jitlab.ops.layout.views import Reshape
+from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays

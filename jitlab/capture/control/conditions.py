@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture.guards.leaves import LeafType, fresh, leaf_type
-from jitlab.capture.positions import describe, here, is_added
-from jitlab.capture.tracers.tensor import Tensor
+from jitlab.capture.positions import describe, entries, here, is_added
+from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import ControlFlowValueError
 from jitlab.ir import ArrayType, Node, Symbolic
 from jitlab.ops.build_nodes import apply, cast
@@ -34,10 +34,7 @@ def run(body: Callable[..., Any], *args: Any) -> Any:
         text = str(error)
         if type(error) is not NameError or not text.startswith("cannot access free variable"):
             raise
-        traceback = error.__traceback__
-        while traceback is not None and traceback.tb_next is not None:
-            traceback = traceback.tb_next
-        if traceback is None or not is_added(traceback.tb_frame.f_code):
+        if not is_added(entries(error.__traceback__)[-1].tb_frame.f_code):
             raise
         name = error.name
         found = UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
@@ -62,47 +59,7 @@ def tensor_of(value: Any) -> Any:
     return value if convert is None else convert(value)
 
 
-def place(capture: Capture, owner: Any) -> Any:
-    """What the stores of a body go through: where a loop is traced on trial they refuse, else they can be taken back."""
-    return _Watched(capture, owner, capture.place(owner))
-
-
-class _Watched:
-    """`owner[key] = v`, `owner.name = v` in a body."""
-
-    __slots__ = ("_capture", "_inner", "_owner")
-
-    def __init__(self, capture: Capture, owner: Any, inner: Any) -> None:
-        object.__setattr__(self, "_capture", capture)
-        object.__setattr__(self, "_owner", owner)
-        object.__setattr__(self, "_inner", inner)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
-        setattr(self._inner, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
-        delattr(self._inner, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._inner[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
-        self._inner[key] = value
-
-    def __delitem__(self, key: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
-        del self._inner[key]
-
-
 def capture_of(*values: Any) -> Capture:
-    from jitlab.capture.state import current_capture
-
     capture = current_capture()
     if capture is None:
         for value in values:
@@ -127,7 +84,7 @@ def condition(test: Any, statement: str = "if statement") -> Node | bool:
     node = test.node()
     if node.weak not in (None, bool):  # a Python number has a truth
         node = _different(test)
-    elif test.dtype != np.dtype(bool) and capture.wants_bools:
+    elif test.dtype != np.dtype(bool) and capture.policy.wants_bools:
         raise ControlFlowValueError(
             f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}",
             where=describe(here()), why="a traced value decides here, and only a bool says yes or no",
@@ -180,5 +137,5 @@ def _own(node: Node) -> Node:
 
 
 __all__ = [
-    "BOOL", "Body", "capture_of", "condition", "is_traced", "left", "place", "python_number", "run", "tensor_of", "truth",
+    "BOOL", "Body", "capture_of", "condition", "is_traced", "left", "python_number", "run", "tensor_of", "truth",
 ]  # fmt: skip

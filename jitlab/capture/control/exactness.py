@@ -91,14 +91,14 @@ def _watch_divisor(capture: Arrays, x: Any) -> None:
 
 def watch_int(capture: Arrays, x: Tensor) -> None:
     """`int(x)` is recorded: of nan it raises, of inf as well, and of a large number it is no int64."""
-    if capture.keeps_kinds and (x.dtype.kind == "f" or x.dtype == np.dtype("u8")):
+    if capture.policy.keeps_kinds and (x.dtype.kind == "f" or x.dtype == np.dtype("u8")):
         small = elementwise(Less(), elementwise(Abs(), cast(x.node(), np.float64)), _SURE)
         _take_over(capture, elementwise(LogicalNot(), small), "int")
 
 
 def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
     """Python ints become numbers of an integer dtype: NumPy's OverflowError for those that it does not hold."""
-    if not capture.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
+    if not capture.policy.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
         return
     if isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _HOLD_OPERANDS:
         least, most = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), 2**63 - 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from jitlab.capture.tracers.symbolic import SymbolicRange
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Moving, NotRolled, Symbolic, poly, same_extent
+from jitlab.support.lazy_dataclass import dataclass
 
 from .conditions import python_number
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.ir import Extent, Moving, Node, Poly, poly
 from jitlab.ops.layout.views import View
 from jitlab.ops.leaf_operations import Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import again
 from .chosen_memory import OWN, Chosen, Origin, as_number, ends_here, is_array, origin, resolved

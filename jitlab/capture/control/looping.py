@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from jitlab.capture.guards.leaves import (
     leaf_type,
     taken_apart,
 )
+from jitlab.capture.numpy_calls.functions import apply_operator
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.symbolic import LoopIndex
@@ -42,6 +43,7 @@ from jitlab.ops.elementwise.comparison import LogicalNot
 from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.creation import Fill
 from jitlab.ops.leaf_operations import Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import Block, again, block, close
 from .conditions import condition, left, run
@@ -289,10 +291,10 @@ class LoopTracer:
                 continue
             started = leaf_type(carried.initial[k]) if carried.initial is not None else mine
             try:
-                both = joined(mine, other, kinds=self.capture.keeps_kinds)
+                both = joined(mine, other, kinds=self.capture.policy.keeps_kinds)
             except Mismatch as mismatch:
                 if started.weak and not other.weak and not mine.weak and mismatch.kind == "dtype":
-                    among = mine.kinds | other.kinds if self.capture.keeps_kinds else frozenset[int]()
+                    among = mine.kinds | other.kinds if self.capture.policy.keeps_kinds else frozenset[int]()
                     wide = LeafType(ArrayType((), np.result_type(mine.dtype, other.dtype)), None, True, among)
                     both = self.from_weak(name, started, wide, other)
                 else:
@@ -308,7 +310,7 @@ class LoopTracer:
 
     def is_settled(self, name: str, mine: LeafType, other: LeafType) -> bool:
         try:
-            return is_same_type(mine, other, kinds=self.capture.keeps_kinds)
+            return is_same_type(mine, other, kinds=self.capture.policy.keeps_kinds)
         except NotRolled as refusal:
             text = f"`{name}` has another length after each iteration; give it one, and leave what is not needed of it unused"
             raise NotRolled(refusal.code, text) from None
@@ -470,7 +472,7 @@ class LoopTracer:
 
     def with_start(self, start: Any, kind: LeafType) -> LeafType:
         """The type of what the loop leaves in a name that no iteration reads: without an iteration that is what was there."""
-        return kind if self.runs() else joined(leaf_type(start), kind, kinds=self.capture.keeps_kinds)
+        return kind if self.runs() else joined(leaf_type(start), kind, kinds=self.capture.policy.keeps_kinds)
 
     def left_kind(self, leaf: Any, kind: LeafType) -> LeafType:
         """The type behind the loop of what is of the type `kind` in it."""
@@ -504,7 +506,7 @@ class LoopTracer:
                     if both == [replace(kind, among=frozenset()) for kind in kinds]:
                         return leaves
                     same = [replace(one, is_scalar=kind.is_scalar) for one, kind in zip(both, kinds, strict=True)] == kinds
-                    if (same or self.capture.keeps_kinds) and not self.runs():
+                    if (same or self.capture.policy.keeps_kinds) and not self.runs():
                         return leaves
                 except Mismatch as mismatch:
                     if not self.runs():
@@ -533,7 +535,7 @@ class LoopTracer:
         """Does a `for` have a first iteration?"""
         if self.count is not None:
             assert isinstance(self.count, Moving)
-            node: Node = self.capture.operator("__gt__", LoopIndex(self.capture, self.count).tensor(), 0).node()
+            node: Node = self.capture.perform(apply_operator, "__gt__", LoopIndex(self.capture, self.count).tensor(), 0).node()
             return node
         index, self.index = self.index, 0
         assert self.test is not None
@@ -660,7 +662,7 @@ def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
 
 def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:
     """The target of an empty range reads as the range's start, where the contract is asked for."""
-    return capture.wants_bools and len(kinds) == 1 and kinds[0].weak is int
+    return capture.policy.wants_bools and len(kinds) == 1 and kinds[0].weak is int
 
 
 def _kind(value: Any) -> str:

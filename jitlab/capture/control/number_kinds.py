@@ -4,7 +4,7 @@
 of its operands. The value is one number of one dtype. What it is in the program is one more result beside it, the number of
 its kind (leaves.py), by which it becomes an object when it leaves the program. What is computed of it is computed once, where
 its type is the same for each kind, or differs in the kind alone; else Python takes the way. `jl.function` gives tensors: there
-kinds are not followed (`Arrays.wants_bools`).
+kinds are not followed (`Policy.wants_bools`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,8 @@ from jitlab.ops.elementwise.casts import Select
 from jitlab.ops.elementwise.comparison import Equal, LogicalAnd
 from jitlab.ops.layout.views import Reshape
 from jitlab.ops.leaf_operations import Parameter
+from jitlab.support.containers import CONTAINERS, changed
+from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import block, refuse
 from .conditions import condition
@@ -247,14 +249,7 @@ def _stand_in(stand_ins: dict[int, Tensor], x: Any) -> Any:
 
 
 def _replaced(x: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(x, (list, tuple)):
-        items = [_replaced(item, change) for item in x]
-        if all(a is b for a, b in zip(items, x, strict=True)):
-            return x
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {key: _replaced(item, change) for key, item in x.items()}
-    return change(x)
+    return changed(partial(_replaced, change=change), x) if isinstance(x, CONTAINERS) else change(x)
 
 
 def _with_kinds(

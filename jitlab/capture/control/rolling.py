@@ -17,7 +17,7 @@ from jitlab.capture.numpy_calls.explanations import clause
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.positions import describe, here, is_added, spans
 from jitlab.capture.tracers.symbolic import SymbolicRange
-from jitlab.capture.tracers.tensor import Tensor
+from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
@@ -63,18 +63,16 @@ def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Name
 
 def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outcome, tuple[Outcome] | None]:
     """An iteration of a Python loop. One that only a run knows to be the last is put back: the loop is staged from there."""
-    from jitlab.capture.state import current_capture
-
     capture = current_capture()
     if capture is None:
         return left(body), None
-    mark, done = _marked(capture), len(capture.effects.undo)
+    mark, done = capture.mark(), len(capture.effects.undo)
     variables = Variables(body)
     before = variables.values(names.assigned)
     outcome = left(body)
     if not isinstance(outcome, Mixed):
         return outcome, None
-    _rolled_back(capture, mark)
+    capture.rollback(mark)
     capture.effects.back_to(done)
     variables.restore(before)
     with capture.effects.once_more():
@@ -107,8 +105,8 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     found = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
     if found is not None:
         has_numbers = not isinstance(iterable, (SymbolicRange, TracedRange))
-        must = not has_numbers or (found.is_array and capture.wants_bools)
-        mark, before = _marked(capture), variables.values(names.assigned)
+        must = not has_numbers or (found.is_array and capture.policy.wants_bools)
+        mark, before = capture.mark(), variables.values(names.assigned)
         done = len(capture.effects.undo)
         try:
             tracer = LoopTracer(
@@ -129,13 +127,13 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
             if must:
                 raise
             code, text = getattr(error, "code", "error"), clause(error)
-        _rolled_back(capture, mark)
+        capture.rollback(mark)
         capture.effects.back_to(done)
         variables.restore(before)
         count = 0 if found.count is None else int(found.count)
         _tell(capture, count, code, text)
         capture.loop_refused(count, code, text)
-    if capture.wants_bools and isinstance(iterable, Tensor) and iterable.shape and not int(iterable.shape[0]):
+    if capture.policy.wants_bools and isinstance(iterable, Tensor) and iterable.shape and not int(iterable.shape[0]):
         _check_names_of_no_turn(names, variables)
     _check_unrolling(code, text)
     items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
@@ -174,7 +172,7 @@ def _rolled(capture: Capture, iterable: Any, few: int) -> Iteration | None:
     found = iteration(capture, iterable)
     if found is None or found.count is None:
         return None
-    return found if (found.is_array and capture.wants_bools and int(found.count) > 0) or int(found.count) > few else None
+    return found if (found.is_array and capture.policy.wants_bools and int(found.count) > 0) or int(found.count) > few else None
 
 
 def _unrolled(
@@ -191,7 +189,7 @@ def _unrolled(
             raise InvalidArgumentError(
                 f"a loop of more than {limit} iterations in {capture.name} cannot be rolled, and is too long to be unrolled.",
                 where=describe(here()), why=capture.why_unrolled or "each of its iterations would be compiled by itself",
-                hint=f"write it over arrays, or leave {capture.strict_name} away",
+                hint=f"write it over arrays, or leave {capture.policy.strict_name} away",
             )  # fmt: skip
         if turns == LARGE and len(capture.graph.nodes) > nodes:
             warnings.warn(
@@ -211,37 +209,22 @@ def _unrolled(
 
 def _check_unrolling(code: str = "value", text: str = "its iterations are Python's") -> None:
     """A loop of a cell that does not become a node is Python's, around captured blocks."""
-    from jitlab.capture.state import current_capture
-
     capture = current_capture()
     if capture is not None and capture.only_rolled and not capture.functions and not capture.blocks:
         raise NotRolled(code, text)
 
 
 def _recorded() -> int:
-    from jitlab.capture.state import current_capture
-
     capture = current_capture()
     return 0 if capture is None else len(capture.graph.nodes)
 
 
 def _check_length(turns: int, before: int) -> None:
     """A loop that would be a program of very many operations is Python's where Python can run it."""
-    from jitlab.capture.state import current_capture
-
     capture = current_capture()
-    if capture is None or capture.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
+    if capture is None or capture.policy.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
         return
     raise NotReplayable("too_long", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
-
-
-def _marked(capture: Capture) -> Any:
-    """A point to go back to; a piece of a cell keeps what it read from names there, too."""
-    return getattr(capture, "mark_statement", capture.mark)()
-
-
-def _rolled_back(capture: Capture, mark: Any) -> None:
-    getattr(capture, "rollback_statement", capture.rollback)(mark)
 
 
 def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:

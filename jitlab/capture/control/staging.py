@@ -6,7 +6,7 @@ What leaves a side: the names it assigns that are still wanted, the arrays it wr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from jitlab.ops.control_flow import Branch
 from jitlab.ops.elementwise.comparison import LogicalNot
 from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.creation import Fill
+from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import Block, again, block, close, refuse
 from .chosen_memory import OWN, Chosen, Origin, as_number, is_array, is_same, origin
@@ -151,7 +152,7 @@ class Joint:
         known = self.results.get((id(x), id(y)))
         if known is None:
             try:
-                kind = joined(leaf_type(x), leaf_type(y), kinds=self.capture.keeps_kinds and not name.startswith("<"))
+                kind = joined(leaf_type(x), leaf_type(y), kinds=self.capture.policy.keeps_kinds and not name.startswith("<"))
             except Mismatch as mismatch:
                 raise branch_mismatch(name, mismatch) from None
             known = self.results[id(x), id(y)] = Result()

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitlab.capture.numpy_calls.explanations import is_our_fault
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable, rehearsing
-from jitlab.capture.positions import describe, here, is_converted
+from jitlab.capture.positions import describe, entries, here, is_converted
 from jitlab.errors import AssertionFailedError, InvalidArgumentError, JitlabError, ShapeError, Signal
 from jitlab.ir import ArrayType, Graph, Node
 from jitlab.ops.build_nodes import apply, cast, constant
@@ -66,12 +66,10 @@ def belongs_to_program(capture: Capture, error: Exception) -> bool:
         return isinstance(error, ShapeError)
     if hasattr(error, "_jitlab_said"):
         return True
-    if capture.wants_bools:
+    if capture.policy.wants_bools:
         return not is_our_fault(error)
-    traceback = error.__traceback__  # where a call may go in pieces: what the program itself raises
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback is not None and is_converted(traceback.tb_frame.f_code)
+    found = entries(error.__traceback__)  # where a call may go in pieces: what the program itself raises
+    return bool(found) and is_converted(found[-1].tb_frame.f_code)
 
 
 def add_raise(capture: Capture, error: Exception, taken: Node, side: bool) -> None:
@@ -100,15 +98,11 @@ class _Raised:
     """An exception of the program's, made anew for each run, with the line that raised it."""
 
     def __init__(self, error: Exception) -> None:
-        traceback, frame = error.__traceback__, None
-        while traceback is not None:
-            if is_converted(traceback.tb_frame.f_code):
-                frame = traceback
-            traceback = traceback.tb_next
+        frames = [entry for entry in entries(error.__traceback__) if is_converted(entry.tb_frame.f_code)]
         self.error = error.with_traceback(None)
         self.error.__context__ = None
         self.error._jitlab_said = True  # type: ignore[attr-defined]
-        self.code = None if frame is None else _raising(frame.tb_frame.f_code, frame.tb_lineno)
+        self.code = _raising(frames[-1].tb_frame.f_code, frames[-1].tb_lineno) if frames else None
 
     def __call__(self) -> Exception:
         try:

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import ast
 import types
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jitlab.capture.control.rolling import FEW
-from jitlab.capture.guards.changes import Leaf
-from jitlab.capture.guards.gathering import Place, Read
+from jitlab.capture.guards.changes import CAUSES, Leaf
+from jitlab.capture.guards.objects import KEPT
 from jitlab.capture.hooks import call_user
 from jitlab.capture.numpy_calls.draws import begin
 from jitlab.capture.numpy_calls.numpy_traits import is_foreign
 from jitlab.capture.rewrite.convert import find_definition
+from jitlab.capture.rewrite.flow_rewrite import frame_call
 from jitlab.capture.rewrite.piece_statements import RESULT, is_scope
+from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import TRACED_DTYPES, Source
 from jitlab.support.lazy import OfEach
+from jitlab.support.lazy_dataclass import dataclass
 
 from .piece_traces import CellStructure, EndPiece, PieceTrace, finish_piece
 from .pieces import CellCapture
@@ -39,7 +41,7 @@ from .trace import Build
 class CallTrace(PieceTrace):
     """A trace of a whole call."""
 
-    origins: dict[str, str] = field(default_factory=dict)  # path of something read -> "global", "closure", ...
+    stays_compiled: bool = False  # its calls are not tried as Python any more
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 
     def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
@@ -51,10 +53,8 @@ class CallTrace(PieceTrace):
 
     def answered(self, outputs: list[Any], args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
-        if self.shared or self.rows:
-            self.separate(outputs, inputs)
-        for number, output in self.writes:
-            np.copyto(inputs[number], outputs[output])
+        if self.shared or self.rows or self.writes:
+            self.store(inputs, numbers, outputs)
         if self.is_bare:
             return self.build(outputs, inputs)
         return self.build([*outputs, args, numbers, [None] * self.slots], inputs)
@@ -63,15 +63,12 @@ class CallTrace(PieceTrace):
 class CallCapture(CellCapture):
     """A capture of a function's call: names are found as the function finds them."""
 
-    strict_name = "fullgraph=True"
-    begins_in_text = False
+    policy = replace(CellCapture.policy, strict_name="fullgraph=True", begins_in_text=False)
     trace_class: type[PieceTrace] = CallTrace
 
     def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:
         super().__init__(name, {}, strict=strict, static=static)
         self.current_argument = ""
-        self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
-        self.origins: dict[str, str] = {}
         self.begun: dict[int, Any] = {}  # generators that the call makes: nobody else may get hold of them
 
     def structure(self) -> CellStructure:
@@ -89,7 +86,10 @@ class CallCapture(CellCapture):
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
         """The trace of this capture was made."""
         if isinstance(trace, CallTrace) and isinstance(structure, CallStructure):
-            trace.origins = dict(self.origins)
+            kinds = {read.leaf.path: read.place.kind for read in self.reads.values()}
+            trace.read_leaves = tuple(
+                replace(leaf, origin=kinds[leaf.path]) if kinds.get(leaf.path) in CAUSES else leaf for leaf in trace.read_leaves
+            )
             trace.is_bare = structure.is_bare and not structure.slots
             trace.build = trace.outputs[0][1]
 
@@ -98,73 +98,30 @@ class CallCapture(CellCapture):
         if count > FEW and not self.strict and not self.blocks:
             raise EndPiece(code, f"a loop of {count} iterations cannot be rolled: {text}")
 
-    def forget(self) -> None:
-        """Keep nothing of the caller's alive."""
-        for place in self.places.values():
-            place.forget()
-        for read in self.reads.values():
-            if isinstance(read.fetch, Place):
-                read.fetch.forget()
-        containers = self.mirrors, self.outside, self.copied, self.made_now
-        for kept in (self.keep, self.found, self.reads, self.places, self.tables, self.assigned, *containers):
-            kept.clear()
-
     def argument(self, n: int, name: str, value: Any) -> Any:
         """What an argument is inside the capture."""
         self.keep.append(value)
         self.current_argument = name
-        return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, is_argument=True), value)
+        return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, "argument"), value)
 
-    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
-        if isinstance(fetch, Place):
-            pass
-        elif isinstance(place, types.CellType):
-            fetch = Place(f"{self.constants.name(place)}.cell_contents", fetch)
-        elif kind == "attribute":
-            owner = self.places.get(id(place))
-            code = owner.code if owner is not None else self.constants.name(place)
-            fetch = Place(f"{code}.{name}", fetch)
-        elif type(place) is dict:
-            fetch = Place(f"{self.table_name(place)}[{name!r}]", fetch)
-        known = (id(place), name) in self.found
-        seen = super().read(place, name, fetch, kind, text)
-        if not known:
-            self.origins[text or name] = kind
-        return seen
-
-    def table_name(self, table: dict[str, Any]) -> str:
-        """What generated code calls a namespace."""
-        name = self.function_names.get(id(table))
-        if name is None:
-            name = self.function_names[id(table)] = self.constants.name(table)
-        return name
-
-    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+    def _seen(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         kind = type(value)
-        if (kind is int and isinstance(fetch, Place) and fetch.is_argument) or kind in _BY_VALUE or isinstance(value, np.dtype):
-            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
+        if (kind is int and place.kind == "argument") or kind in _BY_VALUE or isinstance(value, np.dtype):
+            self._depend(key, Leaf(text, "value", repr(value), value=value), place, "equal", (kind, value))
             if kind is not int:
                 self.keep.append(value)
-                self.outside.setdefault(id(value), fetch)
+                self.found_at.setdefault(id(value), place)
             return value
-        if isinstance(fetch, Place):
-            self.keep.append(value)
-            self.places.setdefault(id(value), fetch)
-        return super()._seen(key, text, fetch, value)
+        return super()._seen(key, text, place, value)
 
     def _depend(
-        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+        self, key: tuple[int, str], leaf: Leaf, place: Place, kind: str, want: tuple[Any, ...], **number: int
     ) -> None:
-        if kind == "same" and not isinstance(want[0], _KEPT):
+        if kind == "same" and not isinstance(want[0], KEPT):
             known = self.places.get(id(want[0]))
-            if known is not None and known is not fetch:
+            if known is not None and known is not place:
                 kind, want = "alias", (known.code,)
-            else:
-                try:
-                    kind, want = "weak", (weakref.ref(want[0]),)
-                except TypeError:
-                    pass
-        self.reads[key] = Read(leaf, fetch, kind, want, slot=place.get("slot", -1), input=place.get("input", -1))
+        super()._depend(key, leaf, place, kind, want, **number)
 
     def effect(self, function: Any, owner: Any) -> None:
         if function is not np.errstate:  # the syntax has been seen: it only asks for silence
@@ -179,7 +136,6 @@ class CallCapture(CellCapture):
         self._only_captured_code()
 
 
-_KEPT = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
 _BY_VALUE = (range, frozenset, type(...))
 
 
@@ -201,10 +157,9 @@ class CallStructure(CellStructure):
                 raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
         return super().of(x)
 
-    def found_again(self, fetch: Any) -> Build:
+    def found_again(self, place: Place) -> Build:
         self.is_bare = False
-        code = self.call.constants.function_of_arguments(fetch.code)
-        return lambda outputs, inputs: code(outputs[-3])
+        return super().found_again(place)
 
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -240,7 +195,7 @@ def record_call(
 
 _scanned: OfEach[tuple[str, str, Source] | None] = OfEach()
 
-#: Nodes whose meaning would be lost or done at capture only -> what a person calls them.
+#: Nodes whose meaning would be lost or done at capture only -> what a user calls them.
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Try: ("Unsupported statement 'Try'", "a `try` may catch what ends a recording"),
     ast.ClassDef: ("Unsupported statement 'ClassDef'", "a class is made anew by each call"),
@@ -267,10 +222,8 @@ def refused_node(root: ast.AST) -> tuple[ast.AST, str, str] | None:
             return node, *known
         if isinstance(node, ast.With) and not is_scope(node) and not _only_ignores(node):
             return node, "Unsupported statement 'With'", "what its context manager does is not an operation on arrays"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS:
-            if node.func.id in ("vars", "dir") and node.args:
-                continue
-            return node, f"Unsupported call '{node.func.id}'", f"{node.func.id} looks at the running frame"
+        if called := frame_call(node, _FRAME_CALLS):
+            return node, f"Unsupported call '{called}'", f"{called} looks at the running frame"
     return None
 
 

@@ -14,7 +14,7 @@ import time
 import types
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +28,7 @@ from jitlab.capture.rewrite.recursion_limit import room_for
 from jitlab.errors import CaptureError
 from jitlab.events import current_cell
 from jitlab.ir import Source, outside
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import under_way
 
 from .driver import Driver, interpreted, is_user_class
@@ -106,14 +107,14 @@ class _Run(Driver):
 
     async def top(self, segment: Segment) -> None:
         """The whole cell; its statements may wait."""
-        at = 0
-        while at < len(segment.statements):
-            statement = segment.statements[at]
+        self.here, at = segment.newest, 0
+        while at < len(self.here.statements):
+            statement = self.here.statements[at]
             if statement.plain_reason is WAITS:
                 await self.wait(statement)
                 at += 1
             else:
-                at += self.piece(segment, at)[0]
+                at += self.piece(at)[0]
 
     async def wait(self, statement: Statement) -> None:
         """Run a statement that waits."""

@@ -69,6 +69,7 @@ class Driver:
         self.program, self.names, self.executor, self.telling = program, names, executor, telling
         self.cells = cells  # what lookups find the names in, where they are not a trace's own
         self.scopes: list[Scoped] = []
+        self.here = Segment()  # the statements that are run one after the other, innermost
 
     def execute(self, code: types.CodeType) -> str:
         """Run a statement; how it ended: "", "break", "continue", "return"."""
@@ -107,13 +108,17 @@ class Driver:
     # ---- control flow
     def segment(self, segment: Segment) -> str:
         """"", or how it ended."""
+        outer, self.here = self.here, segment.newest
         at = 0
-        while at < len(segment.statements):
-            count, jump = self.piece(segment, at)
-            if jump:
-                return jump
-            at += count
-        return ""
+        try:
+            while at < len(self.here.statements):
+                count, jump = self.piece(at)
+                if jump:
+                    return jump
+                at += count
+            return ""
+        finally:
+            self.here = outer
 
     def parts(self, parts: Parts) -> str:
         """Run a compound statement in parts; how it ended."""
@@ -180,40 +185,40 @@ class Driver:
         return jump
 
     # ---- pieces
-    def piece(self, segment: Segment, at: int) -> tuple[int, str]:
+    def piece(self, at: int) -> tuple[int, str]:
         """Run a piece that starts at a statement, or that statement as Python; how many statements it was, and the jump."""
-        statement = segment.statements[at]
+        statement = self.here.statements[at]
         if statement.header and not self.may_work(statement.node):
             return 1, self.execute(statement.plain())
         if self.is_watched:
-            return self.uncaptured(segment, at, _WATCHED)
-        if statement.plain_reason is not None and (statement.is_whole or not self.take_apart(segment, at)):
-            return self.uncaptured(segment, at, statement.plain_reason)
-        if at in segment.retired:
-            return self.uncaptured(segment, at, _RETIRED)
-        for trace in segment.traces.get(at, ()):
+            return self.uncaptured(at, _WATCHED)
+        if statement.plain_reason is not None and (statement.is_whole or not self.take_apart(at)):
+            return self.uncaptured(at, statement.plain_reason)
+        if at in self.here.retired:
+            return self.uncaptured(at, _RETIRED)
+        for trace in self.here.traces.get(at, ()):
             gathered = trace.gather(self.cells)
             if gathered is not None:
-                return self.perform(trace, *gathered, segment, at)
-        made, reason = self.capture(segment, at, failed_of(segment.traces.get(at, ()), self.cells))
+                return self.perform(trace, *gathered, at)
+        made, reason = self.capture(at, failed_of(self.here.traces.get(at, ()), self.cells))
         if made is None:
-            statement = segment.statements[at]
+            statement = self.here.statements[at]
             statement.failures += 1
             if statement.is_loop or (statement.failures >= 2 and reason.code != "error"):
                 statement.plain_reason = reason
-            return self.uncaptured(segment, at, reason)
-        known = segment.traces.setdefault(at, [])
+            return self.uncaptured(at, reason)
+        known = self.here.traces.setdefault(at, [])
         known.insert(0, made)
         if len(known) > MOST_TRACES:
-            segment.retired.add(at)
+            self.here.retired.add(at)
             known.clear()
         gathered = made.gather(self.cells)
         if gathered is None:
-            return self.uncaptured(segment, at, Refusal("value", "what it reads changes while it is read"))
-        return self.perform(made, *gathered, segment, at)
+            return self.uncaptured(at, Refusal("value", "what it reads changes while it is read"))
+        return self.perform(made, *gathered, at)
 
     def perform(
-        self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int
+        self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], at: int
     ) -> tuple[int, str]:
         states = random_states(trace.generators) if trace.generators else ()
         started = time.perf_counter_ns()
@@ -226,24 +231,24 @@ class Driver:
             refusal = error
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             set_random_states(states)
-            return self.replace(segment, at, trace.length, reason_of_run(refusal))
-        last = segment.statements[at + trace.length - 1]
+            return self.replace(at, trace.length, reason_of_run(refusal))
+        last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:
             self.done(last)
         if not trace.is_silent:
             self.telling.called(trace, started)
         return trace.length, trace.jump
 
-    def replace(self, segment: Segment, at: int, length: int, reason: Refusal) -> tuple[int, str]:
+    def replace(self, at: int, length: int, reason: Refusal) -> tuple[int, str]:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
         ran: list[tuple[Statement, int, int]] = []
         count, jump = 0, ""
         try:
             while count < length and not jump:
-                statement = segment.statements[at + count]
+                statement = self.here.statements[at + count]
                 count += 1
                 if statement.step is not None and statement.step.exposed:  # it may change what the statement reads later
-                    while segment.statements[at + count - 1].step is not None:
+                    while self.here.statements[at + count - 1].step is not None:
                         count += 1
                     statement = statement.rest()
                 if self.is_strict:
@@ -266,12 +271,12 @@ class Driver:
                 self.telling.ran(statement, reason, started, ended)
         return count, jump
 
-    def uncaptured(self, segment: Segment, at: int, reason: Refusal) -> tuple[int, str]:
+    def uncaptured(self, at: int, reason: Refusal) -> tuple[int, str]:
         """Run a statement that is not captured: in parts where it has some, else as Python."""
-        statement = segment.statements[at]
+        statement = self.here.statements[at]
         parts = statement.parts()
         if parts is None:
-            return self.replace(segment, at, 1, reason)
+            return self.replace(at, 1, reason)
         if not (statement.is_loop or isinstance(parts, Scoped) or reason.source is None and reason.code in _TOLD_BY_PARTS):
             self.telling.ran(statement, reason, time.perf_counter_ns())
         return 1, self.parts(parts)
@@ -284,9 +289,9 @@ class Driver:
             for name in statement.group.names:
                 self.names.pop(name, None)
 
-    def take_apart(self, segment: Segment, at: int, assigned: Mapping[str, Any] = _EMPTY) -> bool:
+    def take_apart(self, at: int, assigned: Mapping[str, Any] = _EMPTY) -> bool:
         """Put the steps of a statement in its place, when there is NumPy work in them."""
-        statement = segment.statements[at]
+        statement = self.here.statements[at]
         if statement.is_whole:
             return False
         steps = statement.split()
@@ -294,7 +299,9 @@ class Driver:
         statement.is_whole = True
         if steps is None or not works:
             return False
-        segment.replace(at, steps)
+        if self.here.newer is not None:  # another run was quicker
+            return False
+        self.here = self.here.with_steps(at, steps)
         return True
 
     def may_work(self, node: ast.AST, assigned: Mapping[str, Any] = _EMPTY) -> bool:
@@ -306,14 +313,14 @@ class Driver:
         )
 
     # ---- capture
-    def capture(self, segment: Segment, at: int, failed: Failed) -> tuple[PieceTrace | None, Refusal]:
+    def capture(self, at: int, failed: Failed) -> tuple[PieceTrace | None, Refusal]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
         try:
-            return self._capture(segment, at, failed, static=False)
+            return self._capture(at, failed, static=False)
         except StaticNeeded:
-            return self._capture(segment, at, failed, static=True)
+            return self._capture(at, failed, static=True)
 
-    def _capture(self, segment: Segment, at: int, failed: Failed, *, static: bool) -> tuple[PieceTrace | None, Refusal]:
+    def _capture(self, at: int, failed: Failed, *, static: bool) -> tuple[PieceTrace | None, Refusal]:
         started = time.perf_counter_ns()
         capture = self.begun(static=static)
         length, jump, reason = 0, "", Refusal("", "")
@@ -323,27 +330,27 @@ class Driver:
                 for code in scope.contexts:
                     stack.enter_context(self.captured_value(capture, code))
             capture.root.deciding.clear()  # whether a scope meets an edge is not for one of its pieces to say
-            while at + length < len(segment.statements) and not jump:
-                statement = segment.statements[at + length]
-                if statement.plain_reason is not None and self.take_apart(segment, at + length, capture.assigned):
+            while at + length < len(self.here.statements) and not jump:
+                statement = self.here.statements[at + length]
+                if statement.plain_reason is not None and self.take_apart(at + length, capture.assigned):
                     continue
                 if statement.plain_reason is not None or (
                     statement.header and not self.may_work(statement.node, capture.assigned)
                 ):
                     break
-                marked = capture.mark_statement()
+                marked = capture.mark()
                 capture.made_now.clear()
                 try:
                     jump = self._captured(capture, statement, marked[1][0])
                 except StaticNeeded:
                     raise
                 except Exception as error:
-                    capture.rollback_statement(marked)
+                    capture.rollback(marked)
                     capture.refused = None
                     if self.is_strict and not length and isinstance(error, InvalidArgumentError):
                         raise
                     reason = reason_of(error)
-                    if reason.code in _TAKEN_APART and self.take_apart(segment, at + length, capture.assigned):
+                    if reason.code in _TAKEN_APART and self.take_apart(at + length, capture.assigned):
                         continue
                     break
                 explanations.forget()

@@ -12,7 +12,6 @@ import types
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
-from jitlab.capture.guards.gathering import Place
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.rewrite.body_code import Body, Cells, Frame
 from jitlab.capture.rewrite.convert import find_definition
@@ -55,7 +54,10 @@ class BodyCapture(CallCapture):
         cell = self.frame.cells[name]
         if name not in self.frame:
             return MISSING
-        return self.read(self.frame, name, Place(f"a[{name!r}].cell_contents", lambda: cell.cell_contents), "local")
+        return self.read(self.frame, name, lambda: cell.cell_contents, "local")
+
+    def code_in(self, table: Any, name: str) -> str:
+        return f"a[{name!r}].cell_contents" if table is self.frame else super().code_in(table, name)
 
 
 class _Run(Driver):

@@ -18,6 +18,7 @@ from jitlab.capture.positions import is_converted
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Extent, Moving, NotRolled, Symbolic
+from jitlab.support.containers import like
 
 _ATOMS = frozenset({int, float, bool, complex, str, bytes, type(None), np.ndarray, types.ModuleType, type, Tensor})
 
@@ -39,7 +40,7 @@ def plain_value(x: Any) -> Any:
         return x.known()
     if isinstance(x, tuple):
         items = _items(x)
-        return x if items is None else kind(*items) if hasattr(x, "_fields") else kind(items)
+        return x if items is None else like(kind, items)
     if kind is slice:
         items = _items((x.start, x.stop, x.step))
         return x if items is None else slice(*items)
@@ -67,7 +68,7 @@ def keeps_a_recording(x: Any) -> str:
             return "a partial function that holds an array or a container"
         return keeps_a_recording(x.func)
     owner = getattr(x, "__self__", None) if isinstance(x, (types.MethodType, types.BuiltinMethodType)) else None
-    if isinstance(owner, (Tensor, Number, Symbolic)) or hasattr(type(owner), "check_open"):
+    if isinstance(owner, (Tensor, Number, Symbolic)):
         return "a method of an array"
     if isinstance(owner, (list, dict, set)):
         return f"a method of a {type(owner).__name__}"

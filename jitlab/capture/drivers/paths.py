@@ -13,30 +13,29 @@ import numpy as np
 
 from jitlab.capture.guards.changes import leaves_of
 from jitlab.capture.guards.signature import substitute
+from jitlab.capture.numpy_calls.host_fallback import evaluate
 from jitlab.capture.state import Capture
+from jitlab.capture.tracers.arrays import Policy
 from jitlab.capture.tracers.tensor import Tensor
 
 from .calls import refuse_syntax
-from .trace import Trace, finish
+from .trace import Trace, finish, for_calls
 
 
 class PathCapture(Capture):
     """A recording that follows the values of its first call."""
 
-    strict_name = "fullgraph=True"
-    sees_stores = False
-    may_draw = False
-    traced_word = "a traced array"
+    policy = Policy("fullgraph=True", "a traced array", may_draw=False, sees_stores=False)
 
     def truth(self, x: Tensor) -> bool:
-        return bool(self.real(x, "bool()"))
+        return super().truth(x) if self.in_numpy else bool(self.real(x, "bool()"))
 
     def index(self, x: Tensor) -> int:
         return super().index(x) if self._is_count(x) else self.real(x, "a use as an index").__index__()
 
     def real(self, x: Tensor, what: str) -> Any:
         """The value in the first call: from now on it is part of the trace."""
-        if not self.is_open or what == "a conversion to a real array":
+        if not self.is_open or self.in_numpy or what == "a conversion to a real array":
             return super().real(x, what)
         self.note_frozen(f"{what} of {x.type.describe()}")
         return self._value_now(x)
@@ -45,7 +44,7 @@ class PathCapture(Capture):
         return repr(self._value_now(x)) if self.is_open else super().shown(x)
 
     def _value_now(self, x: Tensor) -> Any:
-        value = self.evaluate(x.node())
+        value = evaluate(self, x.node())
         return np.asarray(value)[()] if x.is_scalar else np.array(value)
 
 
@@ -73,12 +72,7 @@ def record_path(
             trace = finish(capture, result, number, numbers_become_scalars=False)
         finally:
             capture.close()
-    trace.leaves = positions
-    arguments = capture.inputs[: len(positions)]
-    trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
-    for input in arguments:
-        input.value = None
-    return trace
+    return for_calls(trace, capture, positions)
 
 
 def refuse_generator(function: Callable[..., Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,14 +13,15 @@ from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.positions import here, is_converted
-from jitlab.capture.tracers.arrays import Input
+from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.capture.tracers.indices import index_code
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.support.lazy_dataclass import dataclass
 
-from .trace import Build, Structure, Trace, check_target, shared_outputs
+from .trace import Build, Structure, Trace, check_target
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -86,8 +87,7 @@ class PieceTrace(Trace):
         for name, value in made:  # `a, b = b, a`: both are read before one is assigned
             names[name] = value
 
-    def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
-        """Write into the user's arrays; what is left over in `outputs` owns its memory."""
+    def store(self, inputs: Sequence[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
         if self.shared or self.rows:
             self.separate(outputs, inputs)
         for number, output in self.writes:
@@ -132,9 +132,9 @@ class CellStructure(Structure):
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
-        fetch = self.cell.fetch_of(x)
-        if fetch is not None:
-            return self.found_again(fetch)
+        place = self.cell.place_of(x)
+        if place is not None:
+            return self.found_again(place)
         if isinstance(x, types.FunctionType) and is_converted(x.__code__):
             raise EndPiece("value", "it makes a function")
         if hasattr(type(x), "__next__"):
@@ -147,9 +147,10 @@ class CellStructure(Structure):
             raise EndPiece("dtype", f"it makes an array of {x.dtype}")
         return super().of(x)
 
-    def found_again(self, fetch: Callable[[], Any]) -> Build:
+    def found_again(self, place: Place) -> Build:
         """An object of the user's, which stays that object."""
-        return lambda outputs, inputs: fetch()
+        code = self.cell.constants.function_of_arguments(place.code)
+        return lambda outputs, inputs: code(outputs[-3])
 
 
 def _is_copy_of_part(cell: Cell) -> bool:
@@ -176,14 +177,6 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     structure.settle()
     if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
         raise StaticNeeded
-    writes = [
-        (n, structure.output(input.tensor._cell.node))
-        for n, input in enumerate(capture.inputs)
-        if input.tensor._cell.written
-    ]
-    graph = capture.graph
-    graph.outputs = list(structure.nodes)
-    shared = shared_outputs(graph.outputs)
     positions = {id(input): n for n, input in enumerate(capture.inputs)}
     written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
     moving = [
@@ -193,11 +186,8 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         )
         for m in capture.moving.values()
     ]  # fmt: skip
-    trace = capture.trace_class(
-        capture.name, number, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
-        list(capture.guards), structure.slots,
-        uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
-        length=length, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
+    trace = structure.trace(
+        capture.trace_class, number, lambda o, i: None, length=length, outputs=outputs,
         moving={m.input: (m.base, capture.constants.function(m.index)) for m in moving},
     )  # fmt: skip
     reads = list(capture.reads.values())
@@ -205,8 +195,6 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     trace.read_leaves = (
         *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
     )  # fmt: skip
-    trace.rows = structure.rows()
-    trace.layouts = structure.layouts()
     computed = {positions[key]: number.text for key, number in capture.computed.items()}
     for item in structure.numbers:
         item.function = capture.constants.function(item.text)

@@ -20,34 +20,32 @@ from jitlab.capture.control.purity import (
     assigns_outside,
     calls_back,
     fills,
-    has_python_operators,
-    holds_items,
     is_of_objects,
     is_pure,
 )
-from jitlab.capture.guards.changes import Leaf, array_text, number_of
-from jitlab.capture.guards.gathering import Attributes, Constants, Read
+from jitlab.capture.guards.changes import Leaf, number_of
+from jitlab.capture.guards.gathering import Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
-from jitlab.capture.guards.objects import COPIED, ObjectsOfTheUser, only_plain
+from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
-from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, is_foreign, lender
+from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, lender
 from jitlab.capture.positions import is_converted, is_user_file
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
 from jitlab.capture.rewrite.staleness import may_be_reloaded
-from jitlab.capture.state import Mark, check_key
-from jitlab.capture.tracers.arrays import Input, current
+from jitlab.capture.state import check_key
+from jitlab.capture.tracers.arrays import Input, Place, Policy
 from jitlab.capture.tracers.indices import has_number, index_now, index_text
-from jitlab.capture.tracers.number import Number, derived
-from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.capture.tracers.number import Number, as_known, derived
+from jitlab.capture.tracers.tensor import Cell, Tensor, current
 from jitlab.ir import TRACED_DTYPES, Extent, Source
-from jitlab.ops.base import Unsupported
+from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy import OfEach
 
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
-from .trace import Trace
+from .trace import Run, Trace
 
-Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
+Executor = Callable[[Trace], Run]
 
 #: Traces of one piece, or of calls of one kind, after which it runs as Python: it changes more often than it repeats.
 MOST_TRACES = 16
@@ -61,36 +59,25 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 class CellCapture(ObjectsOfTheUser):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
-    strict_name = "--strict"
-    may_draw = False
-    traced_word = "a traced array"
-    begins_in_text = True
-    wants_bools = False
-    keeps_kinds = True
+    policy = Policy(
+        "--strict", "a traced array", may_draw=False, wants_bools=False, keeps_kinds=True, keeps_scalars=True,
+        begins_in_text=True,
+    )  # fmt: skip
     trace_class: type[PieceTrace] = PieceTrace
 
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
-        super().__init__(name, strict=strict, keep_scalars=True)
+        super().__init__(name, strict=strict)
         self.namespace = namespace
         self.static = static
         self.assigned: dict[str, Any] = {}
-        self.reads: dict[tuple[int, str], Read] = {}
         self.attributes: dict[str, Attributes] = {}  # what modules and classes gave, by their names
         self.defaults: dict[types.FunctionType, tuple[Any, Any]] = {}  # of functions that were called
-        self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
-        self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
-        self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any], str]] = {}  # by id of a copy: it, original, fetch, path
-        self.outside: dict[int, Callable[[], Any]] = {}  # id of an object that is not copied -> what gives it
-        self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
-        self.number_reads = 0
-        self.constants = Constants()
         self.function_names: dict[Any, str] = {}
         self.number_guards: dict[str, Number] = {}
         self.computed: dict[int, Number] = {}  # id of an input -> the number it takes at a run
         self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
         self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
-        self.keep: list[Any] = []
 
     def structure(self) -> CellStructure:
         """What gives the piece's results their form."""
@@ -105,7 +92,12 @@ class CellCapture(ObjectsOfTheUser):
         """The trace of this capture was made."""
 
     def forget(self) -> None:
-        """The capture has ended: keep nothing of a caller's alive."""
+        """The capture has ended, and its trace keeps it: nothing of a caller's stays alive."""
+        for place in (*self.places.values(), *(read.place for read in self.reads.values())):
+            place.forget()
+        containers = self.mirrors, self.found_at, self.copied, self.made_now, self.places
+        for kept in (self.keep, self.found, self.reads, self.assigned, *containers):
+            kept.clear()
 
     def cannot_keep(self, what: str) -> Exception:
         return EndPiece("value", f"it keeps {what}")
@@ -174,66 +166,6 @@ class CellCapture(ObjectsOfTheUser):
         check_key(owner, key)
         return self.value(owner[key])
 
-    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
-        """An outer object as the piece sees it; its type or value becomes a guard."""
-        key = (id(place), name)
-        if key in self.found:
-            return self.found[key]
-        self.keep.append(place)
-        if type(place) is dict:
-            self.tables[id(place)] = place
-        value = fetch()
-        seen = self.found[key] = self._seen(key, text or name, fetch, value)
-        return seen
-
-    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        kind = type(value)
-        is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
-        if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
-            if value.dtype not in TRACED_DTYPES:
-                raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
-            return self._read_array(key, text, fetch, value)
-        if kind in (int, float):
-            slot, self.number_reads = self.number_reads, self.number_reads + 1
-            self._depend(key, Leaf(text, "value", kind.__name__, value=kind), fetch, "number", (kind,), slot=slot)
-            return Number(self, value, f"v{slot}", text)
-        if kind in (bool, str, bytes, complex, type(None)):
-            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
-            return value
-        if kind in COPIED or (isinstance(value, tuple) and hasattr(value, "_fields")):
-            return self.read_container(key, text, fetch, value)
-        if isinstance(value, np.generic) or is_foreign(value):
-            raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
-        if hasattr(kind, "__next__"):
-            raise EndPiece("effect", f"{text} is an iterator")
-        if holds_items(value):
-            raise EndPiece("value", f"{text} is {a_kind(value)}, and what it holds is known at each run only")
-        if has_python_operators(kind):
-            raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
-        self.keep.append(value)
-        self.outside.setdefault(id(value), fetch)
-        want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
-        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=number_of(want[-1])), fetch, "same", want)
-        return value
-
-    def _depend(
-        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
-    ) -> None:
-        """The trace holds while what `fetch` gives is as wanted."""
-        table = self.tables.get(key[0])
-        self.reads[key] = Read(leaf, fetch, kind, want, table, key[1] if table is not None else "", **place)
-
-    def _read_array(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Tensor:
-        kind, dtype, shape = type(value), value.dtype, value.shape
-        is_array = isinstance(value, np.ndarray)
-        known = self.captured.get(id(value)) if is_array else None
-        tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
-        input = tensor._cell.input
-        assert input is not None
-        leaf = Leaf(text, "array", array_text(value), dtype, shape)
-        self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))
-        return tensor
-
     # ---- stores and effects
     def place(self, owner: Any) -> Any:
         if id(owner) in self.made_now:
@@ -290,15 +222,13 @@ class CellCapture(ObjectsOfTheUser):
     def _depend_on_code(self, function: types.FunctionType) -> None:
         """A module that is loaded again has another function under the name, or gives this one another code."""
         table, name, code = function.__globals__, function.__name__, function.__code__
-        place: Any = function  # a method: only its code can change
-        fetch: Callable[[], Any] = partial(_itself, function)
-        if table.get(name) is function:
-            place, fetch = table, partial(table.__getitem__, name)
+        is_named = table.get(name) is function  # else a method: only its code can change
+        key = (id(table if is_named else function), name)
+        if key not in self.reads:
             self.keep.append(table)
-            self.tables[id(table)] = table
-        if (id(place), name) not in self.reads:
+            place = Place(self.code_in(table, name) if is_named else self.constants.name(function), partial(_itself, function))
             leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=number_of(code))
-            self._depend((id(place), name), leaf, fetch, "same", (function, code))
+            self._depend(key, leaf, place, "same", (function, code))
 
     def unload(self, value: Any) -> Any:
         return value
@@ -342,11 +272,10 @@ class CellCapture(ObjectsOfTheUser):
                 raise EndPiece("effect", f"{name} in line {line} is not captured, and works on arrays")
             frame = frame.f_back
 
-    def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
-        name = getattr(function, "__name__", type(function).__name__)
-        if calls_back(function, (*args, *kwargs.values())):
+    def before_host(self, function: Any, operands: Sequence[Any]) -> None:
+        if calls_back(function, operands):
+            name = getattr(function, "__name__", type(function).__name__)
             raise EndPiece("effect", f"np.{name} may do more than give a result")
-        return super().on_host(function, args, kwargs, refusal)
 
     # ---- numbers
     def function_name(self, function: Any) -> str:
@@ -364,15 +293,6 @@ class CellCapture(ObjectsOfTheUser):
             return bool(args[0]) if kind is bool else derived(self, kind, args[0])
         return super().number(kind, *args, **kwargs)
 
-    def is_number(self, x: Any) -> bool:
-        return isinstance(x, Number)
-
-    def is_operand(self, x: Any) -> bool:
-        return isinstance(x, Number) or super().is_operand(x)
-
-    def lower_other(self, x: Any) -> Any:
-        return x.known() if isinstance(x, Number) else x
-
     def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
         """Numbers that meet arrays elementwise are inputs; every other use wants their value."""
         if not any(isinstance(x, Number) for x in args):
@@ -383,7 +303,7 @@ class CellCapture(ObjectsOfTheUser):
             arrays = [x.dtype for x in operands if isinstance(x, Tensor)]
             if arrays and name != "power":
                 return [self._promoted(x, arrays) if isinstance(x, Number) else x for x in args]
-        return [self.lower_other(x) for x in args]
+        return [*map(as_known, args)]
 
     def _promoted(self, number: Number, arrays: list[np.dtype[Any]]) -> Any:
         """The 0-d input for a Python number among arrays of these dtypes (NEP 50: it is weak)."""
@@ -397,7 +317,7 @@ class CellCapture(ObjectsOfTheUser):
         result = derived(self, function, *args)
         if type(result.value) in (int, float, bool):
             return result
-        return function(*(self.lower_other(x) for x in args))
+        return function(*map(as_known, args))
 
     def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """`np.sqrt(n)` of Python numbers: a 0-d input that Python computes at each run."""
@@ -411,8 +331,7 @@ class CellCapture(ObjectsOfTheUser):
                     assert known._cell.input is not None
                     self.computed[id(known._cell.input)] = result
                 return known
-        if calls_back(function, (*args, *kwargs.values())):
-            raise EndPiece("effect", f"np.{function.__name__} may do more than give a result")
+        self.before_host(function, (*args, *kwargs.values()))
         result = function(*self._known(args), **self._known(kwargs))
         if function is np.errstate:
             return result
@@ -423,11 +342,7 @@ class CellCapture(ObjectsOfTheUser):
         return result
 
     def _known(self, x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return type(x)(self._known(item) for item in x)
-        if isinstance(x, dict):
-            return {key: self._known(item) for key, item in x.items()}
-        return self.lower_other(x)
+        return of_items(self._known, x) if isinstance(x, CONTAINERS) else as_known(x)
 
     def is_moving(self, input: Input) -> bool:
         return any(m.input is input for m in self.moving.values())
@@ -502,19 +417,19 @@ class CellCapture(ObjectsOfTheUser):
             raise StaticNeeded
 
     # ---- rollback
-    def mark_statement(self) -> tuple[Mark, Any]:
+    def mark(self) -> Any:
         state = (
-            dict(self.assigned), dict(self.reads), dict(self.found), dict(self.mirrors), self.number_reads,
+            dict(self.assigned), dict(self.reads), dict(self.found), dict(self.mirrors), dict(self.places), self.number_reads,
             dict(self.number_guards), dict(self.computed), dict(self.scalars), dict(self.moving),
         )  # fmt: skip
-        return self.mark(), state
+        return super().mark(), state
 
-    def rollback_statement(self, marked: tuple[Mark, Any]) -> None:
-        self.rollback(marked[0])
+    def rollback(self, mark: Any) -> None:
+        super().rollback(mark[0])
         (
-            self.assigned, self.reads, self.found, self.mirrors, self.number_reads, self.number_guards, self.computed,
-            self.scalars, self.moving,
-        ) = marked[1]  # fmt: skip
+            self.assigned, self.reads, self.found, self.mirrors, self.places, self.number_reads, self.number_guards,
+            self.computed, self.scalars, self.moving,
+        ) = mark[1]  # fmt: skip
 
 
 class Names(MutableMapping[str, Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _QUIET = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)
 
 
-def emit_call(function: str, trace: int, started_ns: int) -> None:
+def emit_call(function: str, trace: int, started_ns: int, ended_ns: int = 0) -> None:
     """A trace has run since then, to its end."""
     if events.active():
         events.send(
             events.FunctionCalled(
                 cell=events.current_cell(), function=function, trace=trace, start_ns=started_ns,
-                duration_ns=time.perf_counter_ns() - started_ns,
+                duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns,
             )
         )  # fmt: skip
 
@@ -41,13 +41,24 @@ def emit_timed_call(function: str, trace: Any, started_ns: int) -> None:
     if events.in_bulk():
         events.note(trace.costs.call_of(function, trace.number), started_ns, ended_ns)
         return
-    duration_ns = ended_ns - started_ns
-    trace.costs.ran(duration_ns)
-    events.send(
-        events.FunctionCalled(
-            cell=events.current_cell(), function=function, trace=trace.number, start_ns=started_ns, duration_ns=duration_ns
-        )
-    )
+    trace.costs.ran(ended_ns - started_ns)
+    emit_call(function, trace.number, started_ns, ended_ns)
+
+
+def emit_trace(
+    function: str, trace: int, first: Change, causes: Iterable[str], operations: int, started_ns: int, *, ended_ns: int = 0,
+    fix: Message | None = None, lines: Sequence[events.Span] = (), **more: Any,
+) -> None:  # fmt: skip
+    """A trace was made since then; `first` is the weightiest cause."""
+    if events.active():
+        events.send(
+            events.Traced(
+                cell=events.current_cell(), function=function, trace=trace, causes=tuple(dict.fromkeys(causes)),
+                argument=first.path, before=first.before, after=first.after, rule=first.rule, fix=fix, lines=tuple(lines),
+                operations=operations, start_ns=started_ns, duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns,
+                **more,
+            )
+        )  # fmt: skip
 
 
 def emit_statement(
@@ -84,17 +95,10 @@ class Telling:
         if not events.active():
             return
         found, nearest = differences(trace, before)
-        first = found[0]
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=trace.name, trace=trace.number,
-                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, rule=first.rule, fix=self.advice(first, before),
-                lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
-                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
-            )
-        )  # fmt: skip
+        lines = spans(nearest.uses.get(found[0].path) if nearest is not None else None)
+        causes, operations = [change.cause for change in found], sum(is_operation(node) for node in trace.graph.nodes)
+        fix = self.advice(found[0], before)
+        emit_trace(trace.name, trace.number, found[0], causes, operations, started, fix=fix, lines=lines)
 
     def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -26,10 +26,18 @@ from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.views import Reshape, View, transpose_view
 from jitlab.ops.layout.windows import Windows
 from jitlab.ops.leaf_operations import Constant, Parameter
+from jitlab.support.lazy_dataclass import dataclass
 
 from .leaving import keeps_a_recording, plain_value
 
+Run = Callable[[Sequence[Any]], list[Any]]  # real inputs -> graph outputs
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
+
+
+class Compiled(Protocol):
+    """What runs a trace, as far as it is known here: the stages stand above (`compile.py`)."""
+
+    costs: Costs
 
 
 @dataclass
@@ -54,9 +62,9 @@ class Trace:
     lasting: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # operation that may raise -> (input, graph output)
     # for each Variable that has been assigned before it: what it holds when that operation has raised
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
-    run: Callable[[Sequence[Any]], list[Any]] | None = None
+    run: Run | None = None
     costs: Costs = field(default_factory=Costs)
-    executable: Any = None  # what the pipeline made, for reports and replays
+    executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Run on real inputs, write what NumPy would have written, and give the results their form."""
@@ -64,13 +72,18 @@ class Trace:
 
     def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
+        if self.shared or self.rows or self.writes:
+            self.store(inputs, (), outputs)
+        if self.slots:
+            outputs = [*outputs, [None] * self.slots]
+        return self.build(outputs, inputs)
+
+    def store(self, inputs: Sequence[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
+        """Write into the user's arrays; what is left over in `outputs` owns its memory."""
         if self.shared or self.rows:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])
-        if self.slots:
-            outputs = [*outputs, [None] * self.slots]
-        return self.build(outputs, inputs)
 
     def plain_results(self) -> tuple[type | None, list[bool]] | None:
         """(None, tuple or list; which results are scalars) when a call gives just the graph's outputs in order, else None."""
@@ -176,28 +189,26 @@ def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
         return True
 
 
+def for_calls(trace: Trace, capture: Capture, positions: list[int]) -> Trace:
+    """The trace with its first inputs bound to these argument leaves, whose arrays it lets go."""
+    arguments = capture.inputs[: len(positions)]
+    trace.leaves = positions
+    trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
+    for input in arguments:
+        input.value = None
+    return trace
+
+
+AnyTrace = TypeVar("AnyTrace", bound=Trace)
+
+
 def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars: bool = True) -> Trace:
     """The trace of a capture whose program gave `result`."""
     structure = Structure(capture, numbers_become_scalars)
     build = structure.of(result)
     structure.settle()
-    graph = capture.graph
-    writes = []
-    for position, input in enumerate(capture.inputs):
-        if input.tensor._cell.written:
-            writes.append((position, structure.output(input.tensor._cell.node)))
-    lasting = _lasting(capture, structure)
-    graph.outputs = list(structure.nodes)
-    shared = shared_outputs(graph.outputs)
-    trimmed = graph.without_dead()
-    uses = {input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used}
-    trace = Trace(
-        capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
-    )
-    trace.rows, trace.lasting = structure.rows(), lasting
-    trace.calls_back = capture.calls_back
-    trace.generators = [generator for generator, _ in capture.generators.values()]
-    trace.layouts = [layout for layout in structure.layouts() if not capture.inputs[layout.input].captured]
+    trace = structure.trace(Trace, number, build, lasting=_lasting(capture, structure))
+    trace.layouts = [layout for layout in trace.layouts if not capture.inputs[layout.input].captured]
     return trace
 
 
@@ -250,6 +261,7 @@ class Structure:
         self.by_tensor: dict[int, _Leaf] = {}
         self.containers: dict[int, _Container] = {}
         self.slots = 0  # room behind the outputs for objects that stand at several places
+        self.writes: list[tuple[int, int]] = []
 
     def output(self, node: Node) -> int:
         self.nodes.append(node)
@@ -355,6 +367,20 @@ class Structure:
                 leaf.path = (*lies, *tensor._path)
             else:
                 leaf.output = self.output(tensor.node())
+        cells = ((n, input.tensor._cell) for n, input in enumerate(self.capture.inputs))
+        self.writes = [(n, self.output(cell.node)) for n, cell in cells if cell.written]
+
+    def trace(self, kind: Callable[..., AnyTrace], number: int, build: Build, **more: Any) -> AnyTrace:
+        """The trace of what was recorded, when each leaf is settled."""
+        capture, graph = self.capture, self.capture.graph
+        graph.outputs = list(self.nodes)
+        return kind(
+            capture.name, number, graph.without_dead(), list(capture.inputs), build, self.writes,
+            shared_outputs(graph.outputs), list(capture.guards), self.slots,
+            uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
+            generators=[generator for generator, _ in capture.generators.values()], calls_back=capture.calls_back,
+            rows=self.rows(), layouts=self.layouts(), **more,
+        )  # fmt: skip
 
     def _base(self, cell: Cell) -> tuple[int, Path]:
         """The output whose memory an array is, row by row, and the view of it that has the array's own order of axes."""
@@ -374,13 +400,13 @@ class Structure:
 
     def layouts(self) -> list[Layout]:
         """What the trace needs of its inputs' layouts."""
-        capture = self.capture
+        capture, layout = self.capture, self.capture.layout
         fresh = [tensor for tensor, _ in self.leaves if not tensor.is_scalar]
-        exact = capture.layout_read and bool(capture.order_decides or capture.journal or fresh)
-        ordered = capture.order_read and any(tensor._cell.node.ndim > 1 and tensor._cell.input is None for tensor in fresh)
-        if not (exact or ordered or capture.order_decides):
+        exact = layout.views and bool(layout.values or fresh or any(entry[0] is Cell.put_back for entry in capture.journal))
+        ordered = layout.orders and any(tensor._cell.node.ndim > 1 and tensor._cell.input is None for tensor in fresh)
+        if not (exact or ordered or layout.values):
             return []
-        least = 1 if exact and capture.vector_read else 2
+        least = 1 if exact and layout.vectors else 2
         inputs = enumerate(capture.inputs)
         return [Layout.of(n, x.value, exact) for n, x in inputs if x.is_array and x.node.ndim >= least]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from jitlab.capture.numpy_calls.layouts import Layout
 from jitlab.events import Cause, VariantCause
 from jitlab.messages import Message
 from jitlab.specs import TensorSpec
+from jitlab.support.lazy_dataclass import dataclass
 
 from .signature import key_of
 

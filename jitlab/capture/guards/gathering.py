@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from operator import itemgetter
@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture.numpy_calls.layouts import Layout
-from jitlab.capture.tracers.arrays import Input
+from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.ir import Extent
 from jitlab.messages import Message
 from jitlab.support import trees
+from jitlab.support.lazy_dataclass import dataclass
 
 from .changes import Change, Leaf, change_of, layout_change, leaves_of
 from .signature import exact
@@ -29,46 +30,17 @@ from .signature import exact
 FEW = 4
 
 
-class Place:
-    """Where something is found at each call, as code over the call's arguments `a`; during the capture also what is there."""
-
-    __slots__ = ("_get", "code", "is_argument")
-
-    def __init__(self, code: str, get: Callable[[], Any], *, is_argument: bool = False) -> None:
-        self.code = code
-        self._get = get
-        self.is_argument = is_argument
-
-    def __call__(self) -> Any:
-        return self._get()
-
-    def item(self, name: Any, key: str) -> Place:
-        """What it holds under `name`, which is `key` in code."""
-        get = self._get
-        return Place(f"{self.code}[{key}]", lambda: get()[name], is_argument=self.is_argument)
-
-    def forget(self) -> None:
-        """The capture has ended: keep nothing alive."""
-        self._get = _nothing
-
-
-def _nothing() -> Any:
-    return None
-
-
 @dataclass(eq=False)
 class Read:
     """Something outside that a piece depends on: where it is found, and what it has to be."""
 
     leaf: Leaf
-    fetch: Callable[[], Any]
+    place: Place
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
     # "lacks" (an attribute)
     # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,)
     want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
-    table: dict[str, Any] | None = None  # the namespace in which `name` stands
-    name: str = ""
     slot: int = -1  # of a number: its place among the numbers
     input: int = -1  # of an array: its place among the inputs
 
@@ -202,7 +174,6 @@ class _Writer:
 
     def __init__(self, constants: Constants, inputs: Sequence[Input]) -> None:
         self.lookup, self.constants, self.inputs = Lookup(constants), constants, inputs
-        self.tables: dict[int, str] = {}
         #: Names in the code of what was read, with their paths: none may be another one.
         self.arrays: dict[str, str] = {}
         self.containers: dict[str, str] = {}
@@ -225,7 +196,7 @@ class _Writer:
 
     def read(self, read: Read) -> None:
         """Find it, and check that it is what it was."""
-        path, before, found = read.leaf.path, read.leaf.text, self._place(read)
+        path, before, found = read.leaf.path, read.leaf.text, read.place.code
         first = self.arrays.get(f"i{read.input}")
         if read.kind == "array" and first is not None:
             told = partial(Change, "aliasing", path, f"the array that `{first}` is, too", "another array")
@@ -240,16 +211,6 @@ class _Writer:
         self.guard(_unfit(read, name, self.constants), name, partial(_read_change, read), path, before)
         if read.kind == "array" and read.want[0] is np.ndarray:
             self.arrays[name] = path
-
-    def _place(self, read: Read) -> str:
-        """Code for what stands there now."""
-        if isinstance(read.fetch, Place):
-            return read.fetch.code
-        if read.table is None:
-            return f"{self.constants.name(read.fetch)}()"
-        if id(read.table) not in self.tables:
-            self.tables[id(read.table)] = self.constants.name(read.table)
-        return f"{self.tables[id(read.table)]}[{read.name!r}]"
 
     def distinct(self, objects: Mapping[str, str], kind: str) -> None:
         """What was several objects is several still."""
@@ -399,8 +360,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
     if read.kind == "same":
         code = "".join(f" or {name}.__code__ is not {constants.name(code)}" for code in want[1:])
         return f"{name} is not {constants.name(want[0])}{code}"
-    if read.kind == "weak":
-        return f"{name} is not {constants.name(want[0])}()"
+    if read.kind == "weak":  # of an object that is gone the reference gives None
+        return f"{name} is None or {name} is not {constants.name(want[0])}()"
     if read.kind == "alias":
         return f"{name} is not {want[0]}"
     keys = ""

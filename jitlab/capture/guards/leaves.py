@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES, ArrayType, Moving, Node, Symbolic, same_extent
 from jitlab.ops.build_nodes import as_node, cast, constant, weak
 from jitlab.ops.layout.views import Reshape
+from jitlab.support.containers import like
+from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -187,7 +189,7 @@ def taken_apart(value: Any, leaves: list[Any]) -> Form:
     kind = type(value)
     if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
         parts = [taken_apart(item, leaves) for item in value]
-        return Form((kind, tuple(part.key for part in parts)), lambda found: _sequence(kind, [p.make(found) for p in parts]))
+        return Form((kind, tuple(part.key for part in parts)), lambda found: like(kind, [p.make(found) for p in parts]))
     if kind is dict:
         named = {key: taken_apart(item, leaves) for key, item in value.items()}
         form_key = (kind, tuple((key, part.key) for key, part in named.items()))
@@ -199,10 +201,6 @@ def taken_apart(value: Any, leaves: list[Any]) -> Form:
             return Form((kind, part.key), lambda found: value.with_rows(part.make(found)))
         return Form((kind, None), lambda found: value)
     return Form(("object", Same(value)), lambda found: value)
-
-
-def _sequence(kind: type, items: Sequence[Any]) -> Any:
-    return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
 
 class Same:

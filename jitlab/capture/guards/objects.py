@@ -1,60 +1,147 @@
-"""What a piece reads of the user's objects: what containers hold, absent attributes, texts, comparisons, defaults."""
+"""What a piece reads of the user's names and objects: arrays, numbers, what containers hold, absent attributes, defaults."""
 
 from __future__ import annotations
 
 import enum
 import types
+import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from keyword import iskeyword
 from typing import Any
 
-from jitlab.capture.control.purity import PLAIN_OPERANDS, is_fixed, is_iterable, is_plain_key
+import numpy as np
+
+from jitlab.capture.control.purity import (
+    PLAIN_OPERANDS,
+    has_python_operators,
+    holds_items,
+    is_fixed,
+    is_iterable,
+    is_plain_key,
+)
 from jitlab.capture.drivers.piece_traces import EndPiece
-from jitlab.capture.numpy_calls.numpy_traits import a_kind
+from jitlab.capture.numpy_calls.numpy_traits import a_kind, is_foreign
+from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import Capture
+from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
-from jitlab.ir import Extent, Moving, Symbolic
+from jitlab.ir import TRACED_DTYPES, Extent, Moving, Symbolic
 
-from .changes import Leaf
-from .gathering import Constants, Place
+from .changes import Leaf, array_text, number_of
+from .gathering import Constants, Read
 
+#: What outlives its traces anyway, and is known by itself.
+KEPT = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
 #: What a recording has a copy of, whose items are guarded one by one.
 COPIED = frozenset({list, tuple, dict, set, OrderedDict, Counter})
-
 
 
 class ObjectsOfTheUser(Capture):
     """A capture that guards what it reads of objects from outside."""
 
-    mirrors: dict[int, tuple[Any, Any, Callable[[], Any], str]]  # by id of a copy: it, original, fetch, path
-    outside: dict[int, Callable[[], Any]]  # id of an object that is not copied -> what gives it
-    copied: dict[int, tuple[Any, ...]]  # id of a container's copy -> its items, of a dict keys and values in turn
-    found: dict[tuple[int, str], Any]  # what a read is inside the capture
-    constants: Constants
-    keep: list[Any]
+    def __init__(self, name: str, *, strict: bool) -> None:
+        super().__init__(name, strict=strict)
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.number_reads = 0
+        self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
+        self.mirrors: dict[int, tuple[Any, Any, Place, str]] = {}  # by id of a copy: it, original, where that is, path
+        self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
+        self.found_at: dict[int, Place] = {}  # id of an object that is not copied -> where it is
+        self.places: dict[int, Place] = {}  # id of an object, copied or not -> where a guard finds it
+        self.constants = Constants()
+        self.tables: dict[int, str] = {}  # id of a namespace -> what generated code calls it
+        self.keep: list[Any] = []
 
-    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
+    # ---- what names and attributes give
+    def read(self, owner: Any, name: str, get: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
         """An outer object as the piece sees it; its type or value becomes a guard."""
-        raise NotImplementedError
+        key = (id(owner), name)
+        if key in self.found:
+            return self.found[key]
+        self.keep.append(owner)
+        if kind == "closure":
+            code = f"{self.constants.name(owner)}.cell_contents"
+        elif kind == "attribute":
+            known = self.places.get(id(owner))
+            code = self.constants.name(owner) if known is None else known.code
+            is_written = name.isidentifier() and not iskeyword(name)
+            code = f"{code}.{name}" if is_written else f"getattr({code}, {name!r})"
+        else:
+            code = self.code_in(owner, name)
+        seen = self.found[key] = self._seen(key, text or name, Place(code, get, kind), get())
+        return seen
 
-    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        raise NotImplementedError
+    def code_in(self, table: Any, name: str) -> str:
+        """What generated code finds a name of a namespace by."""
+        known = self.tables.get(id(table))
+        if known is None:
+            known = self.tables[id(table)] = self.constants.name(table)
+        return f"{known}[{name!r}]"
+
+    def _seen(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
+        kind = type(value)
+        is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
+        if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
+            if value.dtype not in TRACED_DTYPES:
+                raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
+            return self._read_array(key, text, place, value)
+        if kind in (int, float):
+            slot, self.number_reads = self.number_reads, self.number_reads + 1
+            self._depend(key, Leaf(text, "value", kind.__name__, value=kind), place, "number", (kind,), slot=slot)
+            return Number(self, value, f"v{slot}", text)  # type: ignore[arg-type]  # every one is a CellCapture
+        if kind in (bool, str, bytes, complex, type(None)):
+            self._depend(key, Leaf(text, "value", repr(value), value=value), place, "equal", (kind, value))
+            return value
+        if kind in COPIED or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            self.places.setdefault(id(value), place)
+            return self.read_container(key, text, place, value)
+        if isinstance(value, np.generic) or is_foreign(value):
+            raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
+        if hasattr(kind, "__next__"):
+            raise EndPiece("effect", f"{text} is an iterator")
+        if holds_items(value):
+            raise EndPiece("value", f"{text} is {a_kind(value)}, and what it holds is known at each run only")
+        if has_python_operators(kind):
+            raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
+        self.keep.append(value)
+        self.found_at.setdefault(id(value), place)
+        self.places.setdefault(id(value), place)
+        want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
+        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=number_of(want[-1])), place, "same", want)
+        return value
 
     def _depend(
-        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+        self, key: tuple[int, str], leaf: Leaf, place: Place, kind: str, want: tuple[Any, ...], **number: int
     ) -> None:
-        """The trace holds while what `fetch` gives is as wanted."""
-        raise NotImplementedError
+        """The trace holds while what is found at `place` is as wanted; it keeps no object of the user's alive."""
+        if kind == "same" and not isinstance(want[0], KEPT):
+            try:
+                kind, want = "weak", (weakref.ref(want[0]),)
+            except TypeError:
+                pass
+        self.reads[key] = Read(leaf, place, kind, want, **number)
+
+    def _read_array(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Tensor:
+        kind, dtype, shape = type(value), value.dtype, value.shape
+        is_array = isinstance(value, np.ndarray)
+        known = self.captured.get(id(value)) if is_array else None
+        tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
+        input = tensor._cell.input
+        assert input is not None
+        leaf = Leaf(text, "array", array_text(value), dtype, shape)
+        self._depend(key, leaf, place, "array", (kind, dtype, shape), input=self.inputs.index(input))
+        return tensor
 
     # ---- what they hold
-    def read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+    def read_container(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         """A copy of a list, tuple, dict or set with Tensors in it; its structure becomes a guard."""
         for known, original, _, path in self.mirrors.values():
             if original is value:
                 what = f"the {type(value).__name__} that `{path}` is, too"
-                self._depend(key, Leaf(text, "shared", what), fetch, "same", (value,))
+                self._depend(key, Leaf(text, "shared", what), place, "same", (value,))
                 return known
         kind = type(value)
         size = len(value)
@@ -62,10 +149,10 @@ class ObjectsOfTheUser(Capture):
         if size > 1000:
             raise EndPiece("value", f"{text} holds {size} items")
 
-        self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), fetch, "sized", (kind, size, keys))
+        self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), place, "sized", (kind, size, keys))
         self.keep.append(value)
-        mirror = self._copy_of_set(text, value) if kind is set else self._copy_of_items(text, fetch, value)
-        self.mirrors[id(mirror)] = (mirror, value, fetch, text)
+        mirror = self._copy_of_set(text, value) if kind is set else self._copy_of_items(text, place, value)
+        self.mirrors[id(mirror)] = (mirror, value, place, text)
         self.copied[id(mirror)] = _items(mirror)
         return mirror
 
@@ -75,21 +162,21 @@ class ObjectsOfTheUser(Capture):
             raise EndPiece("value", f"{text} is a set of which only Python knows the items and their order")
         return copy
 
-    def _copy_of_items(self, text: str, fetch: Callable[[], Any], value: Any) -> Any:
+    def _copy_of_items(self, text: str, place: Place, value: Any) -> Any:
         items = {}
         for name in list(value) if isinstance(value, dict) else range(len(value)):
             quoted = f'"{name}"' if isinstance(name, str) else repr(name)
             part = (id(value), f"[{quoted}]")
-            items[name] = self._item(part, f"{text}[{quoted}]", self._item_place(fetch, name), value[name])
+            items[name] = self._item(part, f"{text}[{quoted}]", place.item(name, self.constants.text(name)), value[name])
         kind = type(value)
         if hasattr(value, "_fields"):
             return kind(*items.values())
         return kind(items if isinstance(value, dict) else items.values())
 
-    def fetch_of(self, x: Any) -> Callable[[], Any] | None:
-        """What gives an object of the user's again."""
+    def place_of(self, x: Any) -> Place | None:
+        """Where an object of the user's is found again."""
         mirror = self.mirrors.get(id(x))
-        return self.outside.get(id(x)) if mirror is None else mirror[2]
+        return self.found_at.get(id(x)) if mirror is None else mirror[2]
 
     def check_copies(self) -> None:
         """A statement has run. It changed no list or dict of the user's where nobody saw it: `same = names; same += [1]`."""
@@ -103,12 +190,9 @@ class ObjectsOfTheUser(Capture):
                 )
                 raise EndPiece("effect", f"it changes {a_kind(original)}")
 
-    def _item_place(self, fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
-        return fetch.item(name, self.constants.text(name)) if isinstance(fetch, Place) else lambda: fetch()[name]
-
-    def _item(self, part: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+    def _item(self, part: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         if part not in self.found:
-            self.found[part] = self._seen(part, text, fetch, value)
+            self.found[part] = self._seen(part, text, place, value)
         return self.found[part]
 
     # ---- what is asked of them
@@ -117,12 +201,12 @@ class ObjectsOfTheUser(Capture):
         changes = isinstance(owner, (types.FunctionType, types.ModuleType, type)) or not only_plain(owner)
         if not changes or id(owner) in self.instances:
             return
-        fetch = self.fetch_of(owner)
-        if fetch is None:
+        place = self.place_of(owner)
+        if place is None:
             raise EndPiece("value", f"it asks {a_kind(owner)} for {name}")
         path = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         self.keep.append(owner)
-        self._depend((id(owner), f"lacks {name}"), Leaf(path, "object", "absent"), fetch, "lacks", (name,))
+        self._depend((id(owner), f"lacks {name}"), Leaf(path, "object", "absent"), place, "lacks", (name,))
 
     def before_text(self, x: Any) -> None:
         if not only_plain(x):
@@ -144,7 +228,7 @@ class ObjectsOfTheUser(Capture):
                 raise EndPiece("value", f"it compares {a_kind(x)}")
 
     def parts_of(self, function: partial[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        if self.fetch_of(function) is None:
+        if self.place_of(function) is None:
             return function.args, function.keywords
         args, named = function.args, function.keywords
         if not all(map(is_fixed, args)):

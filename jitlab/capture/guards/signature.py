@@ -7,12 +7,14 @@ import math
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES
+from jitlab.support.containers import of_items
 
 
 class Foreign(Signal):
@@ -41,10 +43,7 @@ class Signature:
         """One value for each parameter, defaults filled in; `**kwargs` as a dict."""
         if not kwargs and self.is_simple and len(args) == self.count:
             return args
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"Binding inputs to tf.function failed due to `{error}`") from None
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
@@ -250,8 +249,7 @@ def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[An
     if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES) or is_variable(value):
         return replace(value)
     if isinstance(value, tuple):
-        items = [_substitute(item, replace, copies) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return of_items(partial(_substitute, replace=replace, copies=copies), value)
     if isinstance(value, list):
         new = copy(value)
         new[:] = [_substitute(item, replace, copies) for item in value]

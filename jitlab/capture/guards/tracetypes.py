@@ -7,7 +7,6 @@ generalising; below it, each exact size is recorded apart, as a kernel has varia
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import TRACED_DTYPES, plain
 from jitlab.specs import Shape, TensorSpec, common_shape, is_subshape, shape_text, spec_text
+from jitlab.support.lazy_dataclass import dataclass
 
 from .signature import ObjectKey, fields_of_attrs, literal_key, refuse, stands_for
 

@@ -47,8 +47,8 @@ def converted(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
             return None
     if order in ("C", "F"):
         if x.ndim:
-            capture.read_layout(x)
-            capture.order_decides = True  # `is` tells x itself from a copy
+            capture.layout.read(x)
+            capture.layout.values = True  # `is` tells x itself from a copy
         lies = is_in_rows if order == "C" else is_in_columns
         if not lies(x.element_strides(), plain(x.type.shape)):
             return None

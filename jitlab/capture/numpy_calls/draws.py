@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.tracers.subscripts import assign
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ops.build_nodes import weak
 
-from .host_fallback import Template, add_host_call, filled, must_compile, no_array, rehearsing
+from .host_fallback import Template, add_host_call, evaluate, filled, must_compile, no_array, rehearsing
 from .numpy_traits import OnCopy
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ LABELS = {
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
     name = function.__name__
-    if capture.strict and not capture.may_draw:
+    if capture.strict and not capture.policy.may_draw:
         raise must_compile(capture, name, REASON)
     copy = _copy_of(capture, generator)
     if capture.blocks:  # how often a body runs is not for its tracing to say: the sequence goes on behind it as it would
@@ -40,7 +41,7 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
         return _shuffle(capture, call, copy, args[0], kwargs)
     template = Template(capture)
     made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
-    real = [capture.evaluate(node) for node in template.nodes]
+    real = [evaluate(capture, node) for node in template.nodes]
     result = getattr(copy, name)(*filled(made_args, real), **filled(made_kwargs, real))
     number = type(result) in (int, float)  # as `rng.random()` gives: Python's own, weak in promotion
     if name == "seed":
@@ -59,7 +60,7 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
 
 def begin(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """`np.random.default_rng(seed)` in the program: the generator begins anew at each run."""
-    if capture.strict and not capture.may_draw:
+    if capture.strict and not capture.policy.may_draw:
         raise must_compile(capture, function.__name__, REASON)
     call = _Beginning(generator, function, args, kwargs)
     add_host_call(capture, call, (), {}, [], np.True_, "stateful_random", REASON, effects=True)
@@ -70,12 +71,12 @@ def _shuffle(capture: Capture, call: _Drawing, copy: Any, x: Tensor, kwargs: dic
     """`rng.shuffle(x)`: a shuffled copy, assigned."""
     template = Template(capture)
     made = template.of((x,))
-    shuffled = np.array(capture.evaluate(template.nodes[0]))
+    shuffled = np.array(evaluate(capture, template.nodes[0]))
     copy.shuffle(shuffled, **kwargs)
     result = add_host_call(
         capture, OnCopy(call), made, kwargs, template.nodes, shuffled, "stateful_random", REASON, effects=True
     )
-    capture.assign(x, result, "unsafe")
+    assign(capture, x, result, "unsafe")
 
 
 class _Drawing:

@@ -7,13 +7,17 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.capture.positions import PACKAGE, describe, here
+from jitlab.capture.positions import PACKAGE, describe, entries, here
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import JitlabError, ShapeError, Signal
+from jitlab.support.transactions import contextmanager
+
+if TYPE_CHECKING:
+    from jitlab.capture.tracers.arrays import Arrays
 
 _EXPLAINED = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)
 _PUBLIC = frozenset({"builtins", "numpy.exceptions", "numpy.linalg"})
@@ -43,6 +47,18 @@ def explained(error: Exception, function: Any, operands: Sequence[Any]) -> Excep
     return new
 
 
+@contextmanager
+def explaining(capture: Arrays, function: Any, operands: Sequence[Any]) -> Iterator[None]:
+    """An error of NumPy's says what, where and why; its type stays."""
+    try:
+        yield
+    except Exception as error:
+        new = None if capture.in_numpy else explained(error, function, operands)
+        if new is None:
+            raise
+        raise new from None
+
+
 def forget() -> None:
     """What comes next has nothing to do with what was explained before."""
     _last.set(None)
@@ -62,7 +78,7 @@ def add_note(error: BaseException) -> None:
 _STANDS_FOR = {
     "Tensor": "numpy.ndarray", "Selection": "numpy.ndarray", "Number": "float", "Extent": "int", "Moving": "int",
     "LoopIndex": "int", "SymbolicRange": "range", "TracedRange": "range", "Counted": "enumerate", "Counting": "enumerate",
-    "_Place": "object", "_Watched": "object",
+    "Stores": "object",
 }  # fmt: skip
 _NAMES = re.compile(rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'")
 #: Where operations of the user's own run in a frame of ours: what they raise is the user's.
@@ -91,16 +107,13 @@ def is_our_fault(error: Exception) -> bool:
     """Was it raised by an operation in a frame of ours that works for nobody?"""
     if hasattr(error, "_jitlab_said") or isinstance(error, (RecursionError, MemoryError)):
         return False
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
+    found = entries(error.__traceback__)
+    if not found:
         return False
-    code = traceback.tb_frame.f_code
-    folder, file = os.path.split(code.co_filename)
-    if not code.co_filename.startswith(PACKAGE) or (os.path.basename(folder) == "capture" and file in _FOR_THE_USER):
+    code = found[-1].tb_frame.f_code
+    if not code.co_filename.startswith(PACKAGE) or os.path.basename(code.co_filename) in _FOR_THE_USER:
         return False
-    said = code.co_code[traceback.tb_lasti] == dis.opmap["RAISE_VARARGS"]  # in NumPy's words
+    said = code.co_code[found[-1].tb_lasti] == dis.opmap["RAISE_VARARGS"]  # in NumPy's words
     return isinstance(error, AssertionError) or not said
 
 
@@ -149,4 +162,4 @@ def _made_again(error: Exception, text: str) -> Exception:
     return same
 
 
-__all__ = ["add_note", "clause", "explained", "forget", "is_our_fault"]
+__all__ = ["add_note", "clause", "explained", "explaining", "forget", "is_our_fault"]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab import errors
-from jitlab.capture.control.exactness import watch, watch_cast
+from jitlab.capture.control.exactness import divisor_of, watch, watch_cast
+from jitlab.capture.control.number_kinds import check_known, extreme, has_mixed, is_mixed, may_be_python, of_each_kind
 from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.masked import REDUCTIONS, Selection, reduced, selected, with_whole
-from jitlab.capture.tracers.subscripts import check_writable
+from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.subscripts import assign, check_writable
 from jitlab.capture.tracers.tensor import Lock, Step, Tensor
-from jitlab.ir import plain, same_shape
+from jitlab.ir import Symbolic, plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import as_node
 from jitlab.ops.layout.views import Reshape, transpose_view
@@ -24,8 +27,10 @@ from jitlab.ops.numpy_api.call_binding import bound
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
 
 from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
-from .explanations import explained
+from .explanations import explained, explaining
+from .host_fallback import host_operation
 from .layouts import c_strides, is_in_columns, is_in_rows, kept_strides
+from .numpy_source import FROM_SOURCE, from_source
 from .numpy_traits import (
     ADDS_IN_OUT,
     DTYPE_FUNCTIONS,
@@ -58,24 +63,33 @@ _ARITHMETIC = frozenset({abs, round, divmod})
 GIVES_BOOL = frozenset({np.allclose, np.array_equal, np.array_equiv})
 
 
+#: What operators take beside arrays.
+_OPERANDS = (Tensor, bool, int, float, complex, Number, Symbolic, np.generic, np.ndarray, list)
+
+
 # ---- operators
-def operator(capture: Arrays, name: str, *operands: Any) -> Any:
+def apply_operator(capture: Arrays, name: str, *operands: Any) -> Any:
     """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
+    if capture.has_kinds and any(map(is_mixed, operands)):
+        if is_mixed(divisor := divisor_of(name, operands)) and all(map(may_be_python, operands)):
+            check_known(capture, divisor)  # which raises where it is zero, or gives inf
+        return of_each_kind(capture, lambda found: apply_operator(capture, name, *found), operands)
     capture.check_open()
     capture.check_plain(*operands)
-    if not all(map(capture.is_operand, operands)):
+    if not all(isinstance(x, _OPERANDS) for x in operands):
         return NotImplemented
     if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
-        return selected(capture, capture.operator(name, *whole[0]), whole[1])
+        return selected(capture, apply_operator(capture, name, *whole[0]), whole[1])
     rule = OPERATORS.get(name)
     if rule is None:
-        return capture.on_host(operator_function(name), operands, {})
+        return host_operation(capture, operator_function(name), operands, {})
     if name.strip("_") not in _OF_BOOLS:
         operands = (*_ints_for_bools(capture, operands),)
     lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
     result = capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
-    if capture.keeps_kinds and isinstance(result, Tensor) and result.weak and all(map(capture.is_python_number, operands)):
-        watch(capture, name.strip("_"), operands, result)
+    if capture.policy.keeps_kinds and isinstance(result, Tensor) and result.weak:
+        if all(map(capture.is_python_number, operands)):
+            watch(capture, name.strip("_"), operands, result)
     return result
 
 
@@ -96,16 +110,20 @@ _OF_BOOLS = frozenset({"and", "or", "xor", "rand", "ror", "rxor", "eq", "ne", "l
 
 def inplace(capture: Arrays, name: str, target: Tensor, other: Any) -> Any:
     """`target op= other`: writes into the array; a scalar is bound anew."""
-    result = capture.operator(name, target, other)
+    if capture.has_kinds and not target.is_scalar:
+        check_known(capture, target)
+    result = apply_operator(capture, name, target, other)
     if result is NotImplemented or target.is_scalar:
         return result
     if isinstance(target, Selection) and target.is_lazy and isinstance(result, Selection):
         _check_output_cast(capture, name, target.whole, other, result.whole)
-        target.take_over(result if result.dtype == target.dtype else result.astype(target.dtype))
+        result = result if result.dtype == target.dtype else result.astype(target.dtype)
+        if not target.take_over(result):
+            assign(capture, target, result, "unsafe")
         return target
     _check_output_cast(capture, name, target, other, result)
     _check_output_shape(operator_function(name), (target, other), target, result)
-    capture.assign(target, result, "unsafe")
+    assign(capture, target, result, "unsafe")
     return target
 
 
@@ -114,7 +132,7 @@ def _check_output_cast(capture: Arrays, name: str, target: Tensor, other: Any, r
         return
     ufunc = operator_function(name)
     empty = [np.empty((0,) * min(x.ndim, 1), x.dtype) if isinstance(x, Tensor) else x for x in (target, other)]
-    with capture.explaining(ufunc, (target, other)):
+    with explaining(capture, ufunc, (target, other)):
         ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
         raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
 
@@ -131,6 +149,12 @@ def _check_output_shape(function: Any, operands: Sequence[Any], target: Tensor, 
 # ---- functions
 def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
+    if capture.policy.keeps_kinds and (function is max or function is min) and not kwargs:
+        found = extreme(capture, function, args)
+        if found is not NotImplemented:
+            return found
+    if capture.has_kinds and has_mixed([args, kwargs]):
+        return of_each_kind(capture, lambda found: call_function(capture, function, *found), (args, kwargs))
     capture.check_open()
     capture.check_plain(getattr(function, "__self__", None), *args, *kwargs.values())
     args = [capture.operand(x) for x in args]
@@ -138,7 +162,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     args, kwargs = bound(function, args, kwargs)
     out = kwargs.pop("out", None)
     if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
-        return into(capture, function, args, kwargs, out, lambda: capture.call_function(function, args, kwargs))
+        return into(capture, function, args, kwargs, out, lambda: call_function(capture, function, args, kwargs))
     if any(isinstance(x, Selection) for x in args):
         found = _call_on_selection(capture, function, args, kwargs)
         if found is not None:
@@ -148,7 +172,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     if function in DTYPE_FUNCTIONS:
         return dtype_function(function, args, kwargs)
     if function in _ATLEAST and len(args) > 1:
-        return tuple(capture.call_function(function, (x,), {}) for x in args)
+        return tuple(call_function(capture, function, (x,), {}) if _has_tensor(x) else function(x) for x in args)
     if function is np.isfortran and args and isinstance(args[0], Tensor):
         return is_fortran(capture, args[0])
     if function in CONVERSIONS and args:
@@ -160,6 +184,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return raveled(capture, args[0], kwargs.get("order", "C"))
     if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return real_or_imag(capture, args[0], function.__name__)
+    if function in FROM_SOURCE:
+        return apply_source(capture, function, args, kwargs)
     if function in WRITES_FIRST or is_at(function):
         return write_first(capture, function, args, kwargs)
     in_place = _IN_PLACE.get(function)
@@ -180,8 +206,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
             return view if view.shape else capture.fresh(view.node(), is_scalar=True)
     rule = function_rule(function)
     if rule is None:
-        with capture.explaining(function, args):
-            return capture.on_host(function, args, kwargs)
+        with explaining(capture, function, args):
+            return host_operation(capture, function, args, kwargs)
     if function in _ARITHMETIC:
         args = _ints_for_bools(capture, args)
     result = apply_rule(capture, rule, function, args, kwargs)
@@ -192,7 +218,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
 
 def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor | None:
     """What NumPy's conversions share with their argument; None where they copy."""
-    with capture.explaining(function, args):
+    with explaining(capture, function, args):
         same = converted(capture, function, args, kwargs)
         if same is None and copy_refused(function, args, kwargs):
             raise ValueError(NO_COPY)
@@ -203,7 +229,7 @@ def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[st
 
 def is_fortran(capture: Arrays, x: Tensor) -> bool:
     """Column by column in memory, and not row by row."""
-    capture.order_read = capture.order_decides = capture.layout_read = True
+    capture.layout.orders = capture.layout.values = capture.layout.views = True
     shape, strides = plain(x.type.shape), x.element_strides()
     return is_in_columns(strides, shape) and not is_in_rows(strides, shape)
 
@@ -214,28 +240,28 @@ def _index_grid(capture: Arrays, vectors: Sequence[Any]) -> Any:
     if not isinstance(made, tuple):
         return made
     return tuple(
-        capture.call_method(x, "reshape", grid.shape, {}) if isinstance(x, Tensor) and x.dtype.kind != "b" else grid
+        x.reshape(grid.shape) if isinstance(x, Tensor) and x.dtype.kind != "b" else grid
         for x, grid in zip(vectors, made, strict=True)
     )
 
 
 def _nan_to_num_in_place(capture: Arrays, x: Any, **options: Any) -> Any:
     """`np.nan_to_num(x, copy=False)` stores into x, and gives it."""
-    result = capture.call_function(np.nan_to_num, (x,), options)
+    result = call_function(capture, np.nan_to_num, (x,), options)
     if not isinstance(x, Tensor) or x.is_scalar:
         return result
     if x.dtype.kind in "fc":
-        capture.assign(x, result, "unsafe")
+        assign(capture, x, result, "unsafe")
     return x if x.ndim else result
 
 
 def _meshgrid_of_views(capture: Arrays, *xi: Any, copy: bool, sparse: Any = False, indexing: Any = "xy") -> Any:
     """`np.meshgrid(..., copy=False)`: each is a view of its argument."""
-    capture.call_function(np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses
+    call_function(capture, np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses
     axes = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else range(len(xi))
     shapes = [tuple(-1 if other == axis else 1 for other in range(len(xi))) for axis in axes]
-    views = [capture.call_function(np.reshape, (x, shape), {}) for x, shape in zip(xi, shapes, strict=True)]
-    return views if sparse else capture.call_function(np.broadcast_arrays, views, {})  # a list or a tuple, as NumPy has it
+    views = [call_function(capture, np.reshape, (x, shape), {}) for x, shape in zip(xi, shapes, strict=True)]
+    return views if sparse else call_function(capture, np.broadcast_arrays, views, {})  # a list or a tuple, as NumPy has it
 
 
 def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
@@ -245,10 +271,10 @@ def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
         return made
     views = []
     for x, copy in zip(arrays, made, strict=True):
-        x = x if isinstance(x, Tensor) and not x.is_scalar else capture.call_function(np.array, (x,), {})
+        x = x if isinstance(x, Tensor) and not x.is_scalar else call_function(capture, np.array, (x,), {})
         if plain(x.type.shape) != plain(copy.type.shape):
             lock = Lock.REFUSES if x.readonly else Lock.WARNS
-            x = capture.call_function(np.broadcast_to, (x, copy.shape), {})
+            x = call_function(capture, np.broadcast_to, (x, copy.shape), {})
             x._locked = lock
         views.append(x)
     return tuple(views)
@@ -262,30 +288,22 @@ def _call_on_selection(capture: Arrays, function: Any, args: Sequence[Any], kwar
     """A function that needs no more of `x[mask]` than x and the mask; None for others."""
     if isinstance(function, np.ufunc) and function.nout == 1 and function.signature is None and not kwargs:
         whole = with_whole(args)
-        return None if whole is None else selected(capture, capture.call_function(function, whole[0], {}), whole[1])
+        return None if whole is None else selected(capture, call_function(capture, function, whole[0], {}), whole[1])
     name = REDUCTIONS.get(function) if isinstance(args[0], Selection) else None
     return None if name is None else reduced(capture, args[0], name, args[1:], kwargs)
 
 
 def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What shares memory with x, in NumPy as here; None: this function gives a copy of such an x."""
-    with capture.explaining(function, (x, *args)):
+    with explaining(capture, function, (x, *args)):
         try:
             steps = rule(x.type, *capture.lower(list(args)), **capture.lower(kwargs))
         except Unsupported as refusal:
-            counted = capture.counted(list(args)), capture.counted(kwargs)
-            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
-                return view_of(capture, rule, function, x, *counted)
-            return capture.on_host(function, (x, *args), kwargs, refusal)
+            return _refused(capture, function, refusal, (x,), args, kwargs, partial(view_of, capture, rule, function, x))
         if steps is None:
             return None
-        if function is np.unstack or (steps and isinstance(steps[0], list)):  # several views: split and the like
-            several = [_along(capture, x, way, function) for way in steps]
-            if function is not np.unstack:
-                return several
-            if x.ndim > 1:
-                return tuple(several)
-            return tuple(capture.fresh(element.node(), is_scalar=True) for element in several)  # it iterates
+        if steps and isinstance(steps[0], list):  # several views
+            return [_along(capture, x, way, function) for way in steps]
         return _along(capture, x, steps, function)
 
 
@@ -293,15 +311,13 @@ def raveled(capture: Arrays, x: Tensor, order: str) -> Tensor:
     """`x.ravel(order)`: a view where the elements lie one behind another, else a copy."""
     x = x if order == "C" else x.along([transpose_view(x.type)])
     flat = Reshape((x.type.size,))
-    capture.read_layout(x)
+    capture.layout.read(x)
     if is_in_rows(x.element_strides(), plain(x.type.shape)):
         return x.along([flat])
     return capture.fresh(capture.graph.add(flat, x.node()))
 
 
 def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> Tensor:
-    if function is np.flip and not x.ndim:
-        return capture.fresh(x.node(), is_scalar=True)
     if not steps:
         return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
     result = x.along(steps)
@@ -312,16 +328,13 @@ def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> 
 
 def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """New arrays: what a rule builds, else what NumPy gives."""
-    with capture.explaining(function, args):
+    with explaining(capture, function, args):
         try:
             args = capture.resolved(function, args)
             lowered, named = capture.lower(list(args)), capture.lower(kwargs)
             result = rule(*lowered, **named)
         except Unsupported as refusal:
-            counted = capture.counted(list(args)), capture.counted(kwargs)
-            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
-                return apply_rule(capture, rule, function, *counted)
-            return capture.on_host(function, args, kwargs, refusal)
+            return _refused(capture, function, refusal, (), args, kwargs, partial(apply_rule, capture, rule, function))
         if result is NotImplemented:
             return result
         wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
@@ -329,6 +342,26 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
         if isinstance(wrapped, Tensor):
             watch_cast(capture, function, args, wrapped.dtype)
         return wrapped
+
+
+def apply_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What NumPy's own source of a function gives."""
+    with explaining(capture, function, args):
+        try:
+            return from_source(capture, function, args, kwargs)
+        except Unsupported as refusal:
+            return _refused(capture, function, refusal, (), args, kwargs, partial(apply_source, capture, function))
+
+
+def _refused(
+    capture: Arrays, function: Any, refusal: Unsupported, array: Sequence[Tensor], args: Sequence[Any],
+    kwargs: dict[str, Any], again: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """The call with integers of the inputs as Python's own, if that is what it needs; else NumPy runs it."""
+    counted = capture.counted(list(args)), capture.counted(kwargs)
+    if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
+        return again(*counted)
+    return host_operation(capture, function, (*array, *args), kwargs, refusal)
 
 
 def in_known_order(
@@ -342,7 +375,7 @@ def in_known_order(
         return args, kwargs
     if x.ndim < 2:
         return args, kwargs if function in (np.reshape, np.ndarray.reshape) and order == "K" else {**kwargs, "order": "C"}
-    capture.order_read = capture.order_decides = True
+    capture.layout.orders = capture.layout.values = True
     shape, strides = plain(x.type.shape), x.element_strides()
     if is_in_rows(strides, shape):
         return args, {**kwargs, "order": "C"}
@@ -394,7 +427,7 @@ def into(
         kwargs["dtype"] = out.dtype
     value = again()
     if value.dtype == out.dtype and plain(value.type.shape) == plain(out.type.shape):
-        capture.assign(out, value, "no")
+        assign(capture, out, value, "no")
     else:  # each function has rules of its own for what it writes
         reason = Unsupported("out= of another dtype or shape than the result", "dtype")
         _update_on_host(capture, IntoCopy(function), out, (out, *operands), kwargs, reason)
@@ -410,9 +443,9 @@ def _write_out(
             continue
         _check_traced(target)
         if where is not True:
-            value = capture.call_function(np.where, (where, value, target), {})
+            value = call_function(capture, np.where, (where, value, target), {})
         _check_output_shape(function, args, target, value)
-        capture.assign(target, value, casting)
+        assign(capture, target, value, casting)
     return out
 
 
@@ -429,7 +462,7 @@ def _update_on_host(
 ) -> None:
     """`function(copy of the target, ...)` gives the target's new value."""
     check_writable(capture, target)
-    new = capture.on_host(function, args, kwargs, reason)
+    new = host_operation(capture, function, args, kwargs, reason)
     target._cell.write(target._path, new.node())
 
 
@@ -446,7 +479,7 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
         if not any(map(_has_tensor, (*args[1:], *kwargs.values()))):  # NumPy's own error, which may be about another argument
             function(np.broadcast_to(np.zeros((), target.dtype), plain(target.shape)), *args[1:], **kwargs)
         raise
-    with capture.explaining(function, args):
+    with explaining(capture, function, args):
         rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)
         try:
             if rule is None:

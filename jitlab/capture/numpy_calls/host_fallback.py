@@ -11,6 +11,7 @@ import numpy as np
 from jitlab.capture.control.purity import runs_the_users
 from jitlab.capture.drivers.leaving import plain_value
 from jitlab.capture.positions import describe, here, source_text
+from jitlab.capture.tracers.number import as_known
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import CaptureError, InvalidArgumentError, Signal
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
@@ -19,6 +20,7 @@ from jitlab.ops.build_nodes import apply
 from jitlab.ops.host_operations import HostCall, Item, _filled
 from jitlab.ops.host_operations import Input as Slot
 from jitlab.ops.leaf_operations import Parameter
+from jitlab.support.containers import CONTAINERS, like, of_items
 
 from .layouts import in_order, order_of
 
@@ -54,6 +56,7 @@ def host_operation(
     capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None
 ) -> Any:
     """`function(*args, **kwargs)` as a node that calls NumPy; its result types are those of the real result now."""
+    capture.before_host(function, (*args, *kwargs.values()))
     name = getattr(function, "__name__", type(function).__name__)
     reason = refusal.reason if refusal is not None else f"{name} has no loop body"
     if capture.bounds.depth:
@@ -66,7 +69,7 @@ def host_operation(
     template = Template(capture)
     made_args = tuple(template.of(x) for x in args)
     made_kwargs = {key: template.of(x) for key, x in kwargs.items()}
-    real = [capture.evaluate(node) for node in template.nodes]
+    real = [evaluate(capture, node) for node in template.nodes]
     result = function(*filled(made_args, real), **filled(made_kwargs, real))
     found = (function, made_args, made_kwargs, template.nodes, result, code, reason)
     return add_host_call(capture, *found, list(zip(template.cells, real, strict=True)))
@@ -97,7 +100,7 @@ def add_host_call(
         capture.values[part] = item
         tensor = capture.fresh(part, is_scalar=isinstance(item, np.generic))
         if isinstance(item, np.ndarray) and item.ndim > 1:
-            capture.order_read = True
+            capture.layout.orders = True
             if 0 not in item.strides:
                 tensor._cell.strides = in_order(order_of(item.strides, item.shape), item.shape)
         for cell, array in given:
@@ -106,7 +109,7 @@ def add_host_call(
         tensors.append(tensor)
     if not several:
         return tensors[0]
-    return type(result)(*tensors) if hasattr(result, "_fields") else type(result)(tensors)
+    return like(type(result), tensors)
 
 
 class _Exact:
@@ -153,6 +156,7 @@ rehearsing: ContextVar[Arrays | None] = ContextVar("jitlab_rehearsing", default=
 def evaluate(capture: Arrays, wanted: Node) -> Any:
     """The value of a node for the real inputs of this capture; each node is computed once. No effect happens: that is for
     the run, and operations in the bodies of loops and branches have not been told apart from it."""
+    capture.before_evaluate()
     values = capture.values
     if wanted in values:
         return values[wanted]
@@ -185,7 +189,7 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
     """What jit_compile=True answers to an operation that cannot be compiled."""
     source = here()
     line = f" (line {source.line})" if source else ""
-    mode = capture.strict_name
+    mode = capture.policy.strict_name
     within = getattr(capture, "must_compile", "")  # the function whose jit_compile=True it is
     contract = f"Detected unsupported operations when trying to compile graph {within or capture.name}[_XlaMustCompile=true]"
     return InvalidArgumentError(
@@ -232,12 +236,9 @@ class Template:
                 self.nodes.append(node)
                 self.cells.append(x._cell)
             return Slot(self.nodes.index(node))
-        if isinstance(x, (list, tuple)):
-            items = [self.of(item) for item in x]
-            return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-        if isinstance(x, dict):
-            return {key: self.of(item) for key, item in x.items()}
-        return plain_value(self.capture.lower_other(x))
+        if isinstance(x, CONTAINERS):
+            return of_items(self.of, x)
+        return plain_value(as_known(x))
 
 
 def filled(template: Any, real: Sequence[Any]) -> Any:

@@ -163,7 +163,7 @@ def read_item(x: Any, index: Any) -> Any:
     return x[index]
 
 
-read_item.__name__ = "indexing"  # what a person calls it
+read_item.__name__ = "indexing"  # what a user calls it
 
 #: Functions that read or change the world outside the program: each call happens, in its place.
 WORLD: frozenset[Any] = frozenset(

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Moving, plain
+from jitlab.support.containers import CONTAINERS, of_items
 
 from .conversions import required_order
 from .layouts import Strides, f_strides, in_order, is_in_columns, is_in_rows, kept_strides, like_strides, order_of, stand_in
@@ -38,7 +39,7 @@ def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
     operands = [x for x in _tensors((args, kwargs)) if x.ndim > 1]
     if any(isinstance(n, Moving) for x in operands for n in x.type.shape):
         return
-    capture.order_read = capture.order_read or bool(operands)
+    capture.layout.orders = capture.layout.orders or bool(operands)
     for number, x in enumerate(made):
         strides = _strides(function, args, kwargs, operands, x, number if isinstance(result, (list, tuple)) else None)
         if strides is not None:
@@ -93,9 +94,7 @@ def _stand_in(x: Any) -> Any:
     if isinstance(x, Tensor):
         made = stand_in(plain(x.type.shape), x.element_strides(), x.dtype)
         return made[()] if x.is_scalar else made
-    if type(x) in (list, tuple):
-        return type(x)(map(_stand_in, x))
-    return {key: _stand_in(item) for key, item in x.items()} if type(x) is dict else x
+    return of_items(_stand_in, x) if type(x) in CONTAINERS else x
 
 
 def _tensors(x: Any) -> Iterator[Tensor]:

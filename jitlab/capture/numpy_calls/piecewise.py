@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
+
+from .functions import call_function
 
 if TYPE_CHECKING:
     from jitlab.capture.state import Capture
@@ -18,14 +21,14 @@ def piecewise(
 ) -> Any:
     """As NumPy computes it, with `call(capture, function, arguments, options)` for the functions in the list: what they do to
     elements one by one is done to the whole array, and selected."""
-    f = capture.call_function
+    f = partial(capture.perform, call_function)
     whole = f(np.asanyarray, (x,), {})
     if not isinstance(condlist, (list, tuple)):
         condlist = list(condlist) if condlist.ndim > 1 or (condlist.ndim and not whole.ndim) else [condlist]
     elif whole.ndim and not isinstance(condlist[0], (list, np.ndarray, Tensor)):
         condlist = [condlist]
     shape = whole.shape
-    bools = [capture.call_method(f(np.asarray, (c,), {}), "astype", (bool,), {}) for c in condlist]
+    bools = [f(np.asarray, (c,), {}).astype(bool) for c in condlist]
     conditions = [f(np.broadcast_to, (c, shape), {}) for c in bools]
     count = len(funclist)
     if len(conditions) == count - 1:
@@ -37,10 +40,9 @@ def piecewise(
         n = len(conditions)
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     if not whole.ndim:  # a number has no elements to pick: it is an array of one
-        whole = capture.call_method(whole, "reshape", (1,), {})
-        conditions = [capture.call_method(c, "reshape", (1,), {}) for c in conditions]
+        whole, conditions = whole.reshape(1), [c.reshape(1) for c in conditions]
     result = f(np.zeros_like, (whole,), {})
     for condition, function in zip(conditions, funclist, strict=True):
         value = call(capture, function, (whole[condition], *args), kwargs) if callable(function) else function
         result[condition] = value
-    return capture.call_method(result, "reshape", (shape,), {}) if not shape else result
+    return result.reshape(shape) if not shape else result

@@ -19,7 +19,7 @@ from jitlab.support import trees
 
 from .convert import FUTURE_FLAGS, Converter, factory, qualified
 from .flow_rewrite import HOOK, argument_names, bound_names
-from .liveness import bound_for_certain
+from .liveness import bound_for_certain, each_read, reads
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
 from .splitting import TEMPORARY
 
@@ -79,7 +79,7 @@ class Body(Program):
         bound, self.nonlocals, self.globals = bound_names(nodes)
         self.outside = self.globals | self.nonlocals
         self.locals = (argument_names(arguments) | bound | {TEST, RESULT, BODY}) - self.outside
-        self.loads = Counter(name for node in nodes for name in _names_loaded(node))
+        self.loads = Counter(name for node in nodes for name in each_read(node))
         loops = (loop for node in nodes for loop in ast.walk(node) if isinstance(loop, (ast.For, ast.While)))
         self.repeated = {id(part) for loop in loops for part in ast.walk(loop)}
         self.segment = self.segment_of(nodes)
@@ -102,7 +102,7 @@ class Body(Program):
     def reads(self, node: ast.stmt) -> list[str]:
         """The local names whose values a statement needs: those it reads, and those that it may leave as they were."""
         kept = (_stored(node) & self.wanted(node)) - bound_for_certain([node])
-        return sorted(self.own(_loaded(node) | kept))
+        return sorted(self.own(reads(node) | kept))
 
     # ---- code: functions of no arguments around the local names. They give None, a jump's name, or (what is returned,).
     def plain_code(self, statement: Statement) -> types.CodeType:
@@ -110,16 +110,16 @@ class Body(Program):
 
     def converted_code(self, statement: Statement) -> types.CodeType:
         node = statement.node
-        return self._converted(self.function_of(node), _loaded(node) | _stored(node), self.wanted(node))
+        return self._converted(self.function_of(node), reads(node) | _stored(node), self.wanted(node))
 
     def value_code(self, node: ast.expr) -> types.CodeType:
         return self.wrapper_code(_returning(node))
 
     def context_code(self, node: ast.expr) -> types.CodeType:
-        return self._converted(self.function_of(_returning(node)), _loaded(node))
+        return self._converted(self.function_of(_returning(node)), reads(node))
 
     def wrapper_code(self, node: ast.stmt) -> types.CodeType:
-        return self._inner(self.function_of(node), _loaded(node) | _stored(node), ())
+        return self._inner(self.function_of(node), reads(node) | _stored(node), ())
 
     def new_name(self) -> str:
         return TEST
@@ -148,7 +148,7 @@ class Body(Program):
 
     def wanted(self, node: ast.stmt) -> frozenset[str]:
         """The names that are read after a statement."""
-        own = Counter() if id(node) in self.repeated else Counter(_names_loaded(node))
+        own = Counter() if id(node) in self.repeated else Counter(each_read(node))
         return frozenset(name for name, count in self.loads.items() if count > own[name]) | self.outside
 
     def _converted(
@@ -259,21 +259,6 @@ def _does_nothing(node: ast.stmt) -> bool:
     return isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     )
-
-
-def _loaded(node: ast.AST) -> frozenset[str]:
-    """Names that a statement reads, or that functions in it may."""
-    return frozenset(_names_loaded(node))
-
-
-def _names_loaded(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
-            yield part.id
-        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
-            yield part.target.id
-        elif isinstance(part, ast.Nonlocal):
-            yield from part.names
 
 
 def _stored(node: ast.stmt) -> frozenset[str]:

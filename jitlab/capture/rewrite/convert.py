@@ -24,7 +24,17 @@ from jitlab.ir.texts import keep_text
 from jitlab.support import locks, trees
 from jitlab.support.lazy import Kept, OfEach
 
-from .flow_rewrite import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
+from .flow_rewrite import (
+    ADDED,
+    HOOK,
+    FlowConverter,
+    argument_names,
+    bound_names,
+    frame_call,
+    is_added,
+    looks_at_frames,
+    walrus_names,
+)
 from .recursion_limit import room_for
 from .splitting import FRAME_CALLS
 from .staleness import is_compiled_from, may_have_changed, texts_of
@@ -367,8 +377,8 @@ class Converter(FlowConverter):
 
     # ---- calls
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in FRAME_CALLS and not self._is_local(name) and not (node.args and name in ("vars", "dir")):
+        name = frame_call(node, FRAME_CALLS)
+        if name and not self._is_local(name):
             node.args = [self.visit(a) for a in node.args]
             if name == "super" and not node.args and self.flow is not None and self.flow.depth and self.flow.first:
                 names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own

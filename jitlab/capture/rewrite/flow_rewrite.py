@@ -17,9 +17,11 @@ from __future__ import annotations
 import ast
 import sys
 import types
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import field
 from typing import TypeVar
+
+from jitlab.support.lazy_dataclass import dataclass
 
 from .liveness import Life, lives
 
@@ -29,7 +31,7 @@ ADDED = "__jl_"
 #: The function that a loop of a cell is.
 LOOP = f"{ADDED}loop"
 #: Functions that look at the frame they are called in: where one is called, control flow stays as it stands.
-_LOOK_AT_FRAMES = frozenset({"locals", "eval", "exec"})
+_LOOK_AT_FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
 @dataclass
@@ -432,13 +434,13 @@ def is_added(code: types.CodeType) -> bool:
 
 def looks_at_frames(body: Sequence[ast.AST]) -> bool:
     """Does it call what reads or writes the variables of the frame it stands in?"""
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Name)
-        and (part.func.id in _LOOK_AT_FRAMES or (part.func.id in ("vars", "dir") and not part.args))
-        for statement in body
-        for part in ast.walk(statement)
-    )
+    return any(frame_call(part, _LOOK_AT_FRAMES) for statement in body for part in ast.walk(statement))
+
+
+def frame_call(node: ast.AST, names: Collection[str]) -> str:
+    """The one of these names that is called, where it looks at the frame it stands in; "" for others."""
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    return name if name in names and not (name in ("vars", "dir") and node.args) else ""  # type: ignore[attr-defined]
 
 
 # ---- nodes
@@ -476,6 +478,6 @@ def _placed(node: _Node, at: ast.AST) -> _Node:
 
 
 __all__ = [
-    "ADDED", "HOOK", "Flow", "FlowConverter", "argument_names", "bound_names", "is_added", "looks_at_frames", "may_jump",
-    "walrus_names",
+    "ADDED", "HOOK", "Flow", "FlowConverter", "argument_names", "bound_names", "frame_call", "is_added", "looks_at_frames",
+    "may_jump", "walrus_names",
 ]  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from jitlab.support.lazy_dataclass import dataclass
 
 Names = frozenset[str]
 _NONE: Names = frozenset()
@@ -84,7 +86,7 @@ class _Analysis:
             case ast.ClassDef():
                 return after - {node.name} | reads(node)
             case ast.AugAssign():
-                return after | reads(node) | bound_by(node.target)
+                return after | reads(node)
             case ast.Assign():
                 killed = frozenset().union(*(bound_by(target) for target in node.targets))
                 return after - killed | reads(node)
@@ -126,10 +128,19 @@ class _Analysis:
 
 
 def reads(node: ast.AST) -> Names:
-    """The names that an expression or a statement loads, also inside the functions in it."""
-    return frozenset(
-        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Load, ast.Del))
-    )
+    """The names that an expression or a statement reads, also inside the functions in it."""
+    return frozenset(each_read(node))
+
+
+def each_read(node: ast.AST) -> Iterator[str]:
+    """The same, each as often as it stands there."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
+            yield part.id
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            yield part.target.id
+        elif isinstance(part, ast.Nonlocal):
+            yield from part.names
 
 
 def bound_by(target: ast.AST) -> Names:
@@ -187,4 +198,4 @@ def _read_by_functions(body: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
-__all__ = ["Life", "bound_by", "bound_for_certain", "lives", "reads"]
+__all__ = ["Life", "bound_by", "bound_for_certain", "each_read", "lives", "reads"]

@@ -7,13 +7,14 @@ import builtins
 import copy
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
 from jitlab.ir import Source
+from jitlab.support.lazy_dataclass import dataclass
 
 from .flow_rewrite import may_jump
 from .splitting import Group, Step, may_work, split
@@ -87,8 +88,8 @@ class Statement:
             return [*(self._of_step(step, group) for step in group.steps), final]
         if self.step is None:
             return None
-        steps = self.group.split_step(self.group.steps.index(self.step))
-        return None if steps is None else [self._of_step(step, self.group) for step in steps]
+        found = self.group.split_step(self.group.steps.index(self.step))
+        return None if found is None else [self._of_step(step, found[0]) for step in found[1]]
 
     def _of_step(self, step: Step, group: Group) -> Statement:
         statement = Statement(self.program, step.node, group=group)
@@ -106,21 +107,27 @@ class Statement:
 
 @dataclass
 class Segment:
-    """Consecutive statements, and the traces of the pieces that start at each of them."""
+    """Consecutive statements, and the traces of the pieces that start at each of them. A run counts statements, and other runs
+    may be under way (threads, recursion): where a statement is taken apart, those go on in this segment, and the run that did
+    it, and later ones, in `newer`."""
 
     statements: list[Statement] = field(default_factory=list)
     traces: dict[int, list[PieceTrace]] = field(default_factory=dict)
     retired: set[int] = field(default_factory=set)
+    newer: Segment | None = None
 
-    def replace(self, at: int, steps: list[Statement]) -> None:
-        """Steps take the place of a statement; traces that lay across it are gone."""
+    @property
+    def newest(self) -> Segment:
+        return self if self.newer is None else self.newer.newest
+
+    def with_steps(self, at: int, steps: list[Statement]) -> Segment:
+        """The newer one, in which steps have the place of a statement; traces that lay across it are gone."""
         more = len(steps) - 1
         across = {n for n, traces in self.traces.items() if n <= at and any(n + trace.length > at for trace in traces)}
         traces = {n if n <= at else n + more: traces for n, traces in self.traces.items() if n not in across}
         retired = {n if n <= at else n + more for n in self.retired}
-        self.statements[at : at + 1] = steps  # no interrupt comes between these three
-        self.traces = traces
-        self.retired = retired
+        self.newer = Segment([*self.statements[:at], *steps, *self.statements[at + 1 :]], traces, retired)
+        return self.newer
 
 
 # ---- in parts

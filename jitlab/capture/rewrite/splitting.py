@@ -46,7 +46,10 @@ class Step:
 
 
 class Group:
-    """The steps of one statement, in order, and the statement itself over their names."""
+    """The steps of one statement, in order, and the statement itself over their names. `names`: those of all steps that it has
+    had, also of those that were put in a step's place since."""
+
+    names: set[str]
 
     def __init__(self, original: ast.stmt, whole: ast.stmt, steps: list[Step], final: ast.stmt | None = None) -> None:
         self.original = original
@@ -60,26 +63,30 @@ class Group:
         """The statement with all steps from `at` on back in their places."""
         return _Put({step.name: step.value for step in self.steps[at:]}).visit(copy.deepcopy(self.whole))  # type: ignore[no-any-return]
 
-    def split_step(self, at: int) -> list[Step] | None:
-        """A step that could not be captured whole, in steps: those before it, and itself over their names."""
-        step = self.steps[at]
+    def split_step(self, at: int) -> tuple[Group, list[Step]] | None:
+        """A step that could not be captured whole, in steps: those before it, and itself over their names; and the group that
+        has those, as runs under way go on with this one."""
+        step, whole = self.steps[at], self.whole
         if isinstance(step.node, ast.AugAssign):
             if _is_trivial(step.value):
                 return None
-            assert isinstance(self.whole, ast.AugAssign)
+            assert isinstance(whole, ast.AugAssign)
             steps = [Step(new_name(), step.value, True)]
             last = Step(step.name, _load(steps[0].name, step.value), True)
             last.node = ast.copy_location(ast.AugAssign(step.node.target, step.node.op, last.value), step.node)
-            self.whole.value = last.value
+            whole = copy.copy(whole)
+            whole.value = last.value
         else:
             value = copy.deepcopy(step.value)
             steps = _hoisted(value, step.exposed)
             if not steps:
                 return None
             last = Step(step.name, value, step.exposed and not _looks_only(value))
-        self.steps[at : at + 1] = [*steps, last]
-        self.names |= {step.name for step in steps}
-        return [*steps, last]
+        made = [*steps, last]
+        group = Group(self.original, whole, [*self.steps[:at], *made, *self.steps[at + 1 :]], self.final)
+        self.names |= group.names
+        group.names, group.is_display = self.names, self.is_display
+        return group, made
 
 
 def split(node: ast.stmt) -> Group | None:

@@ -30,7 +30,7 @@ _lock = locks.shared("sources")
 
 
 def arrived_text(file: str, title: str, text: str) -> None:
-    """The source of a function from another process, unless it is at hand. `title`: what a person calls the cell it is."""
+    """The source of a function from another process, unless it is at hand. `title`: what a user calls the cell it is."""
     lines = io.StringIO(text).readlines()
     with locks.Released(_lock), _lock:
         if title:

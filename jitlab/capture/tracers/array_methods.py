@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab import errors
+from jitlab.capture.control.number_kinds import check_known, has_mixed, of_each_kind
 from jitlab.capture.numpy_calls.functions import (
+    apply_operator,
     apply_rule,
+    call_function,
     convert,
     in_known_order,
+    inplace,
     into,
     raveled,
     real_or_imag,
     view_of,
     write_first,
 )
+from jitlab.capture.numpy_calls.host_fallback import host_operation
 from jitlab.capture.numpy_calls.numpy_traits import UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
 from jitlab.capture.positions import describe, here
 from jitlab.ops.numpy_api.call_binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
 from .masked import Selection, reduced, selected
+from .subscripts import get_item, set_attribute, set_item
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -46,20 +52,29 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name == "device":
         return "cpu"
     if name == "strides":
-        capture.read_layout(x)
-        capture.order_decides = True
+        capture.layout.read(x)
+        capture.layout.values = True
         return tuple(by * x.itemsize for by in x.element_strides())
-    return partial(capture.method, x, name)
+    return partial(method, x, name)
+
+
+def method(x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """What `x.name` of a method holds, a partial of this: calls know it as ours."""
+    return x.capture.perform(call_method, x, name, args, kwargs)
 
 
 def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of ndarray."""
+    if capture.has_kinds:
+        check_known(capture, x)
+        if has_mixed([args, kwargs]):
+            return of_each_kind(capture, lambda found: call_method(capture, x, name, *found), (args, kwargs))
     capture.check_open()
     capture.check_plain(*args, *kwargs.values())
     function = getattr(np.ndarray, name)
     if isinstance(x, Selection) and x.is_lazy:
         if name in ("astype", "copy") and len(args) <= 1 and not kwargs:
-            return selected(capture, capture.call_method(x.whole, name, args, kwargs), x.mask)
+            return selected(capture, call_method(capture, x.whole, name, args, kwargs), x.mask)
         answer = reduced(capture, x, name, args, kwargs)
         if answer is not None:
             return answer
@@ -68,7 +83,7 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
     args, kwargs = bound(function, args, kwargs)
     out = kwargs.pop("out", None)
     if out is not None:
-        return into(capture, function, (x, *args), kwargs, out, lambda: capture.call_method(x, name, args, kwargs))
+        return into(capture, function, (x, *args), kwargs, out, lambda: call_method(capture, x, name, args, kwargs))
     if name == "view":
         kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, type) and issubclass(a, np.ndarray)]
         if any(kind is not np.ndarray for kind in kinds):
@@ -93,4 +108,67 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
         if isinstance(result, Tensor) and not result.shape and name in ("astype", "conj", "conjugate", "copy"):
             result.is_scalar = x.is_scalar
         return result
-    return capture.on_host(function, (x, *args), kwargs)
+    return host_operation(capture, function, (x, *args), kwargs)
+
+
+# ---- what a Tensor has of an array: each is an action that its capture performs
+
+
+def _getattr(self: Tensor, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return self.capture.perform(attribute, self, name)
+
+
+def _setattr(self: Tensor, name: str, value: Any) -> None:
+    if name in Tensor.__slots__ or name == "shape":
+        object.__setattr__(self, name, value)
+    else:
+        set_attribute(self.capture, self, name, value)
+
+
+def _array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    function = ufunc if method == "__call__" else getattr(ufunc, method)
+    out = kwargs.get("out")
+    if isinstance(out, tuple) and len(out) == 1:
+        kwargs["out"] = out[0]
+    return self.capture.perform(call_function, function, inputs, kwargs)
+
+
+def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    return self.capture.perform(call_function, function, args, kwargs)
+
+
+def _subscript(self: Tensor, index: Any) -> Any:
+    return self.capture.perform(get_item, self, index)
+
+
+def _assigned_subscript(self: Tensor, index: Any, value: Any) -> None:
+    self.capture.perform(set_item, self, index, value)
+
+
+def _of_name(action: Callable[..., Any], name: str, *, is_unary: bool = False) -> Any:
+    """The method of an operator; NumPy's own have its name."""
+
+    def binary(self: Tensor, other: Any) -> Any:
+        return self.capture.perform(action, name, self, other)
+
+    def unary(self: Tensor) -> Any:
+        return self.capture.perform(action, name, self)
+
+    return unary if is_unary else binary
+
+
+BINARY = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
+_METHODS = {
+    "__getattr__": _getattr, "__setattr__": _setattr, "__getitem__": _subscript, "__setitem__": _assigned_subscript,
+    "__array_ufunc__": _array_ufunc, "__array_function__": _array_function,  # the second net: code that is not converted
+    **{f"__i{name}__": _of_name(inplace, f"__{name}__") for name in BINARY},
+    **{name: _of_name(apply_operator, name, is_unary=True) for name in ("__neg__", "__pos__", "__abs__", "__invert__")},
+    **{
+        f"__{name}__": _of_name(apply_operator, f"__{name}__")
+        for name in (*BINARY, *(f"r{name}" for name in BINARY), *"lt le gt ge eq ne divmod rdivmod".split())
+    },
+}  # fmt: skip
+for _name, _method in _METHODS.items():
+    setattr(Tensor, _name, _method)

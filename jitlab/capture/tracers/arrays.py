@@ -1,56 +1,61 @@
-"""The arrays of a capture: what stands for them in its graph, and what Tensors ask of it.
-
-How each of those things is done is in `functions`, `methods`, `subscripts` and `host`; what is here is the state they share
-and what subclasses do otherwise.
-"""
+"""The arrays of a capture: what stands for them in its graph, and the state that what is done with Tensors shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from jitlab import errors
 from jitlab.capture.control.blocks import Block, Effects, enter
-from jitlab.capture.control.exactness import divisor_of, watch_cast
-from jitlab.capture.control.number_kinds import (
-    check_known,
-    check_position,
-    extreme,
-    has_mixed,
-    is_mixed,
-    may_be_python,
-    of_each_kind,
-)
-from jitlab.capture.numpy_calls.explanations import explained
-from jitlab.capture.numpy_calls.functions import call_function, inplace, operator
-from jitlab.capture.numpy_calls.host_fallback import NotReplayable, evaluate, host_operation
+from jitlab.capture.control.exactness import watch_cast
+from jitlab.capture.numpy_calls.functions import call_function
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.layouts import is_writeable
 from jitlab.capture.numpy_calls.numpy_traits import is_foreign
 from jitlab.capture.positions import describe, here, source_text
-from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source, Symbolic
+from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source
 from jitlab.ops.base import Unsupported
-from jitlab.ops.build_nodes import apply, fitting
+from jitlab.ops.build_nodes import apply, constant, fitting
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.leaf_operations import Parameter
-from jitlab.support.transactions import contextmanager, variable
+from jitlab.support.containers import CONTAINERS, changed, of_items
+from jitlab.support.lazy_dataclass import dataclass
 
-from .array_methods import attribute, call_method
-from .subscripts import assign, get_item, set_attribute, set_item
+from .number import as_known
 from .symbolic import Loops
-from .tensor import Cell, Tensor, no_value, out_of_scope
+from .tensor import Cell, Tensor, current, no_value, out_of_scope
 
 
-@dataclass(frozen=True)
-class Binding:
-    """Where a captured object was found, so that it can be looked up again: `read()`, and `text` for people."""
+class Place:
+    """Where something is found at each run, as code over what the lookup is given, `a`; during the capture also what is there.
 
-    text: str
-    read: Callable[[], Any]
-    kind: str = "global"  # or "closure", "attribute", "item"
+    `kind`: "argument", "global", "closure", "attribute", "local"; "" for what has no name.
+    """
+
+    __slots__ = ("_get", "code", "kind")
+
+    def __init__(self, code: str, get: Callable[[], Any], kind: str = "") -> None:
+        self.code, self._get, self.kind = code, get, kind
+
+    def __call__(self) -> Any:
+        return self._get()
+
+    def item(self, name: Any, key: str) -> Place:
+        """What it holds under `name`, which is `key` in code."""
+        get = self._get
+        return Place(f"{self.code}[{key}]", lambda: get()[name], self.kind)
+
+    def forget(self) -> None:
+        """The capture has ended: keep nothing alive."""
+        self._get = _nothing
+
+
+def _nothing() -> Any:
+    return None
 
 
 @dataclass(eq=False)
@@ -60,7 +65,7 @@ class Input:
     node: Node
     value: Any
     path: str  # "x", "params[0]", or the name it was reached by
-    binding: Binding | None = None
+    binding: Place | None = None
     captured: bool = False  # reached through a name, not an argument
     source: Source | None = None  # where it was first reached
     is_array: bool = True  # else a NumPy scalar
@@ -82,35 +87,49 @@ class ValueGuard:
         return tuple(map(int, value)) if isinstance(self.value, tuple) else int(value)
 
 
-#: The capture that this thread (or task) is in.
-current: ContextVar[Arrays | None] = variable("jitlab_capture", None)
+@dataclass(frozen=True)
+class Policy:
+    """What a kind of program allows."""
+
+    strict_name: str = "jit_compile=True"  # what a user calls it that what has no operation is an error
+    traced_word: str = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet
+    may_draw: bool = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them
+    wants_bools: bool = True  # a number is no condition where a traced value decides
+    keeps_kinds: bool = False  # a name is the Python number or the NumPy scalar that Python gives it (number_kinds.py)
+    keeps_scalars: bool = False  # captured NumPy scalars are inputs (cells); else they are constants
+    sees_stores: bool = True  # the program is converted: what it leaves outside goes through the capture
+    begins_in_text: bool = False  # statements of a cell, not the call of a function
+
+
+@dataclass
+class LayoutReads:
+    """What was decided by how arrays lie in memory."""
+
+    views: bool = False  # whether something is an array itself, or a view of it, or a copy
+    vectors: bool = False  # and that of an argument of one axis: by its steps
+    orders: bool = False  # how results lie
+    values: bool = False  # and values: `x.ravel("K")`
+
+    def read(self, x: Tensor) -> None:
+        """How x lies decided whether something is x itself, or a view of it, or a copy."""
+        self.views = self.orders = True
+        self.vectors = self.vectors or (x._cell.input is not None and x._cell.node.ndim == 1)
 
 
 class Arrays(Loops):
-    """The arrays of a capture: the graph's inputs, and everything that is done with Tensors.
+    """The arrays of a capture: the graph's inputs, and what the program's values are in it.
 
     `strict`: what has no operation is an error, not a host operation.
     """
 
-    strict_name = "jit_compile=True"  # what a person calls it
-    traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet
-    may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them
-    wants_bools = True  # a number is no condition where a traced value decides
-    keeps_kinds = False  # a name is the Python number or the NumPy scalar that Python gives it (number_kinds.py)
-    has_kinds = False  # and of one of them only a run knows that
-    rolls = True  # loops become Loops where they can
-    why_unrolled = ""  # the reason of the last loop that was not rolled
-    tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
-    loose_shapes: frozenset[str] = frozenset()  # names whose shapes `set_loop_options` lets change
-    half_defined: dict[str, Any] | None = None  # names that one side of an `if` in a loop alone gives: their forms and types
+    policy = Policy()
+    has_kinds = False  # of a number only a run knows which kind it is (number_kinds.py)
     guarded = 0  # bodies of the program's `try` that are being recorded
-    sees_stores = True  # the program is converted: what it leaves outside goes through the capture
-    only_rolled = False  # loops of the program itself that cannot be rolled are not captured
+    in_numpy = False  # NumPy's own source runs, for a call of the program's that explains its errors
 
-    def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
+    def __init__(self, name: str, *, strict: bool = False) -> None:
         self.name = name
         self.strict = strict
-        self.keep_scalars = keep_scalars  # captured NumPy scalars are inputs (cells); else they are constants
         self.graph = self.root = Graph(name)  # the first changes while a body is traced
         self.blocks: list[Block] = []  # the bodies that are being traced, innermost last
         self.effects = Effects()
@@ -119,15 +138,10 @@ class Arrays(Loops):
         self.met_again: list[Input] = []  # arguments that a name gave, too
         self.values: dict[Node, Any] = {}  # what host operations needed to be known at capture
         self.guards: list[ValueGuard] = []
-        self.journal: list[tuple[Cell, Node, dict[Any, Node], bool]] = []  # writes, for rollback
-        self.reshaped: list[tuple[Tensor, Any, tuple[int, ...]]] = []  # assignments to .shape, for rollback
-        self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
+        self.journal: list[tuple[Any, ...]] = []  # writes, views and shapes, for rollback: what puts back, and its arguments
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen_memory.py)
-        self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
-        self.vector_read = False  # by how an argument of one axis does, too: by its steps
-        self.order_read = False  # how results lie in memory was decided by how arrays do
-        self.order_decides = False  # and so were values: `x.ravel("K")`
+        self.layout = LayoutReads()
         Loops.__init__(self)
         self.is_open = True
         self.refused: NotReplayable | None = None  # a foreign array met the program's
@@ -155,7 +169,7 @@ class Arrays(Loops):
                 raise self.foreign(x)
 
     # ---- inputs
-    def add_input(self, value: Any, path: str, *, binding: Binding | None = None, captured: bool = False) -> Tensor:
+    def add_input(self, value: Any, path: str, *, binding: Place | None = None, captured: bool = False) -> Tensor:
         """A new parameter for a real array or NumPy scalar."""
         is_scalar = isinstance(value, np.generic)
         shape = tuple(self._extent(n) for n in value.shape)
@@ -175,28 +189,30 @@ class Arrays(Loops):
         return input.tensor
 
     def _extent(self, n: int) -> int:
-        if n < 2 or not self.sees_stores:  # empty and length-one axes are another program (broadcasting)
+        if n < 2 or not self.policy.sees_stores:  # empty and length-one axes are another program (broadcasting)
             return n
         self._symbols += 1
         self.bounds.sizes[f"n{self._symbols - 1}"] = int(n)
         return Extent.symbol(f"n{self._symbols - 1}", n)
 
-    def value(self, x: Any, text: str = "", binding: Binding | None = None) -> Any:
+    def value(self, x: Any, text: str = "", binding: Place | None = None) -> Any:
         """What a loaded Python object is inside the capture: a Tensor for a plain array of a traced dtype, else itself."""
         if type(x) is np.ndarray:
             if x.dtype not in TRACED_DTYPES:
                 return x
-            known = self.captured.get(id(x))
-            if known is None:
+            if self.in_numpy:  # it made the array
+                return self.fresh(constant(x))
+            met = self.captured.get(id(x))
+            if met is None:
                 return self.add_input(x, text or f"array_{len(self.inputs)}", binding=binding, captured=True)
-            if not known.captured and binding is not None and known not in self.met_again:
-                self.met_again.append(known)
-            return known.tensor
-        if self.keep_scalars and isinstance(x, np.generic) and x.dtype in TRACED_DTYPES and type(x) is x.dtype.type:
+            if not met.captured and binding is not None and met not in self.met_again:
+                self.met_again.append(met)
+            return met.tensor
+        if self.policy.keeps_scalars and isinstance(x, np.generic) and x.dtype in TRACED_DTYPES and type(x) is x.dtype.type:
             return self.scalar_input(x, text, binding)
         return x
 
-    def scalar_input(self, x: Any, text: str, binding: Binding | None) -> Any:
+    def scalar_input(self, x: Any, text: str, binding: Place | None) -> Any:
         for input in self.inputs:
             if input.value is x and input.captured:
                 return input.tensor
@@ -210,21 +226,13 @@ class Arrays(Loops):
         if tensor_of is not None:
             return tensor_of(x)
         if type(x) in (list, tuple):
-            items = [self.operand(item) for item in x]
-            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
+            return changed(self.operand, x)
         return self.deep_value(x)
 
     def deep_value(self, x: Any) -> Any:
         """`value` of everything in tuples, lists and dicts; a container that holds no array stays the same object."""
-        if type(x) in (list, tuple):
-            items = [self.deep_value(item) for item in x]
-            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
-            items = [self.deep_value(item) for item in x]
-            return type(x)(*items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
-        if type(x) is dict:
-            values = {key: self.deep_value(item) for key, item in x.items()}
-            return values if any(values[key] is not x[key] for key in x) else x
+        if type(x) in CONTAINERS or (isinstance(x, tuple) and hasattr(x, "_fields")):
+            return changed(self.deep_value, x)
         return self.value(x)
 
     # ---- results
@@ -239,8 +247,7 @@ class Arrays(Loops):
                 result = apply(Cast(result.dtype), result)
             return self.fresh(result, is_scalar=not zero_d_is_array)
         if isinstance(result, (list, tuple)):
-            items = [self.wrap(item, zero_d_is_array=zero_d_is_array) for item in result]
-            return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+            return of_items(partial(self.wrap, zero_d_is_array=zero_d_is_array), result)
         return result
 
     def lower(self, x: Any) -> Any:
@@ -253,19 +260,17 @@ class Arrays(Loops):
                 kind = "foreign_type" if type(x) is not np.ndarray else "dtype"
                 raise Unsupported(f"an array of {type(x).__name__} {x.dtype}", kind)
             return value.node()
-        if type(x) in (list, tuple):
-            return type(x)(self.lower(item) for item in x)
-        if type(x) is dict:
-            return {key: self.lower(item) for key, item in x.items()}
+        if type(x) in CONTAINERS:
+            return of_items(self.lower, x)
         if isinstance(x, slice):
             return slice(*(self.slice_bound(bound) for bound in (x.start, x.stop, x.step)))
-        return self.lower_other(x)
+        return as_known(x)
 
     def slice_bound(self, bound: Any) -> Any:
         """A bound of a slice: a number, or a node where it may become a symbol."""
         if isinstance(bound, Tensor) and self.may_define(bound):
             return bound.node()
-        return bound.__index__() if isinstance(bound, Tensor) else self.lower_other(bound)
+        return bound.__index__() if isinstance(bound, Tensor) else as_known(bound)
 
     def value_to_write(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
         """What is written into an array of `dtype`, for a rule."""
@@ -274,9 +279,9 @@ class Arrays(Loops):
                 watch_cast(self, None, [value], dtype)
             return value.node()
         if isinstance(value, (list, tuple)):
-            result = self.call_function(np.array, (value,), {})
+            result = call_function(self, np.array, (value,), {})
             return result.node() if isinstance(result, Tensor) else result
-        return self.lower_other(value if dtype is None else fitting(value, dtype))
+        return as_known(value if dtype is None else fitting(value, dtype))
 
     def is_own(self, owner: Any) -> bool:
         """Did the program make this container or object itself?"""
@@ -284,23 +289,16 @@ class Arrays(Loops):
 
     def number_of(self, x: Tensor) -> int:
         """The number, above 0, that says that a name stands for this array."""
-        for number, known in enumerate(self.numbered, 1):
-            if known is x:
+        for number, other in enumerate(self.numbered, 1):
+            if other is x:
                 return number
         self.numbered.append(x)
         return len(self.numbered)
 
     # ---- what a cell does otherwise
-    def lower_other(self, x: Any) -> Any:
-        """An argument that is no array, for a rule or for NumPy."""
-        return x
-
     def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
         """The operands of a function, before they are lowered."""
         return args
-
-    def is_operand(self, x: Any) -> bool:
-        return isinstance(x, (Tensor, bool, int, float, complex, Symbolic, np.generic, np.ndarray, list))
 
     def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
         """A view whose index is computed at each run (cells)."""
@@ -310,84 +308,22 @@ class Arrays(Loops):
         return False
 
     # ---- what is done with Tensors
-    def operator(self, name: str, *operands: Any) -> Any:
-        """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
-        if self.has_kinds and any(map(is_mixed, operands)):
-            if is_mixed(divisor := divisor_of(name, operands)) and all(map(may_be_python, operands)):
-                check_known(self, divisor)  # which raises where it is zero, or gives inf
-            return of_each_kind(self, lambda found: operator(self, name, *found), operands)
-        return operator(self, name, *operands)
+    def perform(self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = ()) -> Any:
+        """An action of the program's: a function of this capture, `args` and the `bodies`, functions of the user's that it
+        calls. A graph of the user's keeps it."""
+        return action(self, *args, *bodies)
 
-    def inplace(self, name: str, target: Tensor, other: Any) -> Any:
-        """`target op= other`: writes into the array; a scalar is bound anew."""
-        if self.has_kinds and is_mixed(target) and not target.is_scalar:
-            check_known(self, target)
-        return inplace(self, name, target, other)
+    def before_evaluate(self) -> None:
+        """The real value of a node is asked for."""
 
-    def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
-        if self.keeps_kinds and (function is max or function is min) and not kwargs:
-            found = extreme(self, function, args)
-            if found is not NotImplemented:
-                return found
-        if self.has_kinds and has_mixed([args, kwargs]):
-            return of_each_kind(self, lambda found: call_function(self, function, *found), (args, kwargs))
-        return call_function(self, function, args, kwargs)
-
-    def call_method(self, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A method of ndarray."""
-        if self.has_kinds:
-            check_known(self, x)
-            if has_mixed([args, kwargs]):
-                return of_each_kind(self, lambda found: call_method(self, x, name, *found), (args, kwargs))
-        return call_method(self, x, name, args, kwargs)
-
-    def method(self, x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """What `x.name` of a method holds: calls know it as ours by the capture that it is bound to."""
-        return self.call_method(x, name, args, kwargs)
-
-    def attribute(self, x: Tensor, name: str) -> Any:
-        """`x.name` that Tensor itself does not have."""
-        return attribute(self, x, name)
-
-    def set_attribute(self, x: Tensor, name: str, value: Any) -> None:
-        """`x.name = value`."""
-        set_attribute(self, x, name, value)
-
-    def get_item(self, x: Tensor, index: Any) -> Any:
-        """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
-        if self.has_kinds:
-            check_known(self, x)
-            check_position(self, index)
-        return get_item(self, x, index)
-
-    def set_item(self, x: Tensor, index: Any, value: Any) -> None:
-        """`x[index] = value`."""
-        if self.has_kinds:
-            check_known(self, x)
-            check_position(self, index)
-        set_item(self, x, index, value)
-
-    def assign(self, x: Tensor, value: Any, casting: str) -> None:
-        """Write `value` into everything that `x` sees."""
-        assign(self, x, value, casting)
-
-    def read_layout(self, x: Tensor) -> None:
-        """How x lies in memory decided whether something is x itself, or a view of it, or a copy."""
-        self.layout_read = self.order_read = True
-        self.vector_read = self.vector_read or (x._cell.input is not None and x._cell.node.ndim == 1)
-
-    def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
-        """What no rule builds: NumPy runs it."""
-        return host_operation(self, function, args, kwargs, refusal)
+    def before_host(self, function: Any, operands: Sequence[Any]) -> None:
+        """NumPy is about to run what no rule builds."""
 
     def counted(self, x: Any) -> Any:
         """An argument in which integer inputs became Python integers (and the trace holds for their values only)."""
         if isinstance(x, Tensor):
             return self.index(x) if self._is_count(x) else x
-        if isinstance(x, dict):
-            return {key: self.counted(item) for key, item in x.items()}
-        return type(x)(self.counted(item) for item in x) if type(x) in (list, tuple) else x
+        return of_items(self.counted, x) if type(x) in CONTAINERS else x
 
     def _is_count(self, x: Tensor, ndim: int = 0) -> bool:
         cell = x._cell
@@ -402,8 +338,8 @@ class Arrays(Loops):
         source = here()
         text = source_text(source) if source else "the array"
         raise errors.BranchOnTracedArrayError(
-            f"Using {self.traced_word} as a Python `bool` is not allowed: `{text}` has no value while jitlab records this"
-            " function.",
+            f"Using {self.policy.traced_word} as a Python `bool` is not allowed: `{text}` has no value while jitlab records"
+            " this function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
             hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart.",
@@ -441,10 +377,6 @@ class Arrays(Loops):
         """A Tensor as `print` shows it."""
         return self.shown(x)
 
-    def evaluate(self, node: Node) -> Any:
-        """The real value of a node for the inputs of this capture."""
-        return evaluate(self, node)
-
     def before_read(self, cell: Cell) -> None:
         """Called before a cell's value is read."""
         if cell.home is not self.graph:
@@ -465,18 +397,6 @@ class Arrays(Loops):
         """Called before a cell moves on."""
         if cell.home is not self.graph:
             enter(self, cell)
-
-    # ---- errors
-    @contextmanager
-    def explaining(self, function: Any, operands: Sequence[Any]) -> Iterator[None]:
-        """An error of NumPy's says what, where and why; its type stays."""
-        try:
-            yield
-        except Exception as error:
-            new = explained(error, function, operands)
-            if new is None:
-                raise
-            raise new from None
 
 
 def _identifier(path: str) -> str:

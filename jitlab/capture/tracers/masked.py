@@ -84,12 +84,12 @@ class Selection(Tensor):
         assert self._made is not None
         return self._made
 
-    def take_over(self, other: Tensor) -> None:
-        """`self op= ...` of an array of its own: it holds the result from now on."""
-        if isinstance(other, Selection) and other._made is None:
-            object.__setattr__(self, "whole", other.whole)
-        else:
-            self.write(other)
+    def take_over(self, other: Tensor) -> bool:
+        """`self op= ...` of an array of its own: it holds the result from now on, where that is no more than a selection."""
+        if not isinstance(other, Selection) or not other.is_lazy:
+            return False
+        object.__setattr__(self, "whole", other.whole)
+        return True
 
     @property
     def is_lazy(self) -> bool:
@@ -100,7 +100,7 @@ def select(capture: Arrays, x: Tensor, index: Any) -> Selection | None:
     """`x[index]` for one mask of x's shape; None for every other subscript."""
     if not isinstance(index, Tensor) or index.dtype != np.dtype(bool) or not index.ndim or x.is_scalar:
         return None
-    if isinstance(index, Selection) or isinstance(x, Selection) or plain(index.shape) != plain(x.shape):
+    if isinstance(index, Selection) or isinstance(x, Selection) or plain(index.type.shape) != plain(x.type.shape):
         return None
     mask = index.node()
     if isinstance(mask.op, Constant):
@@ -133,23 +133,17 @@ def reduced(capture: Arrays, x: Selection, name: str, args: Sequence[Any], kwarg
     axis = args[0] if args else kwargs.get("axis")
     if not x.is_lazy or len(args) > 1 or set(kwargs) - {"axis"} or axis not in (None, 0, -1) or isinstance(axis, bool):
         return None
-    where, whole, mask = np.where, x.whole, x.mask
+    whole, mask = x.whole, x.mask
     if name == "sum":
-        return capture.call_function(np.sum, (capture.call_function(where, (mask, whole, whole.dtype.type(0)), {}),), {})
+        return np.sum(np.where(mask, whole, whole.dtype.type(0)))
     if name == "prod":
-        return capture.call_function(np.prod, (capture.call_function(where, (mask, whole, whole.dtype.type(1)), {}),), {})
+        return np.prod(np.where(mask, whole, whole.dtype.type(1)))
     if name in ("any", "all"):
-        passed = capture.call_function(np.not_equal, (whole, whole.dtype.type(0)), {})
-        if name == "any":
-            return capture.call_function(np.any, (capture.call_function(np.logical_and, (mask, passed), {}),), {})
-        missing = capture.call_function(np.logical_not, (mask,), {})
-        return capture.call_function(np.all, (capture.call_function(np.logical_or, (missing, passed), {}),), {})
+        passed = np.not_equal(whole, whole.dtype.type(0))
+        return np.any(np.logical_and(mask, passed)) if name == "any" else np.all(np.logical_or(np.logical_not(mask), passed))
     if name == "mean" and whole.dtype.kind in "iufb" and whole.dtype != np.dtype(np.float16):
         dtype = whole.dtype if whole.dtype.kind == "f" else np.dtype(np.float64)
-        values = capture.call_method(whole, "astype", (dtype,), {})
-        total = capture.call_function(np.sum, (capture.call_function(where, (mask, values, dtype.type(0)), {}),), {})
-        count = capture.call_method(capture.call_function(np.sum, (mask,), {}), "astype", (dtype,), {})
-        return capture.call_function(np.divide, (total, count), {})
+        return np.divide(np.sum(np.where(mask, whole.astype(dtype), dtype.type(0))), np.sum(mask).astype(dtype))
     return None
 
 
@@ -157,17 +151,14 @@ def reduced(capture: Arrays, x: Selection, name: str, args: Sequence[Any], kwarg
 REDUCTIONS: dict[Any, str] = {np.sum: "sum", np.prod: "prod", np.any: "any", np.all: "all", np.mean: "mean"}
 
 
-def write_selection(capture: Arrays, x: Tensor, index: Any, value: Selection) -> bool:
-    """`x[mask] = selection` through the mask it was selected by. False: through another."""
-    if not value.is_lazy or not isinstance(index, Tensor) or plain(index.shape) != plain(x.shape):
-        return False
+def written_whole(x: Tensor, index: Any, value: Selection) -> Any:
+    """What x is after `x[mask] = selection` through the mask it was selected by; None: through another."""
+    if not value.is_lazy or not isinstance(index, Tensor) or plain(index.type.shape) != plain(x.type.shape):
+        return None
     if isinstance(index, Selection) or not same(index.node(), value.mask.node()):
-        return False
-    whole = value.whole
-    if whole.dtype != x.dtype:
-        whole = capture.call_method(whole, "astype", (x.dtype,), {})
-    capture.assign(x, capture.call_function(np.where, (value.mask, whole, x), {}), "unsafe")
-    return True
+        return None
+    whole = value.whole if value.whole.dtype == x.dtype else value.whole.astype(x.dtype)
+    return np.where(value.mask, whole, x)
 
 
 def same(a: Node, b: Node, depth: int = 12) -> bool:

@@ -74,6 +74,11 @@ class Number:
         return getattr(self.known(), name)
 
 
+def as_known(x: Any) -> Any:
+    """An argument for a rule or for NumPy: a Number as its value, for which alone the trace holds from now on."""
+    return x.known() if isinstance(x, Number) else x
+
+
 def derived(capture: CellCapture, function: Callable[..., Any], *operands: Any) -> Number:
     """`function(*operands)` of Numbers and Python values, as a Number. Python's own exception for operands it refuses."""
     operands = tuple(int(x) if isinstance(x, Extent) else x for x in operands)  # a size is one number here

@@ -8,7 +8,9 @@ import numpy as np
 
 from jitlab import errors
 from jitlab.capture.control.chosen_memory import Picked, pick
-from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.control.number_kinds import check_known, check_position
+from jitlab.capture.numpy_calls.explanations import explaining
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable, host_operation
 from jitlab.capture.numpy_calls.numpy_traits import OnCopy, read_item
 from jitlab.capture.numpy_calls.ordering import set_order
 from jitlab.capture.positions import describe, here
@@ -18,7 +20,8 @@ from jitlab.ops.build_nodes import as_node
 from jitlab.ops.layout.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.layout.views import broadcast_to, reshape
 
-from .masked import Selection, select, write_selection
+from .masked import Selection, select, written_whole
+from .number import as_known
 from .tensor import Lock, Tensor
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
     """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
+    if capture.has_kinds:
+        check_known(capture, x)
+        check_position(capture, index)
     capture.check_open()
     capture.check_plain(index)
     moving = capture.moving_view(x, index)
@@ -36,7 +42,7 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
     selection = select(capture, x, index)
     if selection is not None:
         return selection
-    with capture.explaining("a subscript", (x, index)):
+    with explaining(capture, "a subscript", (x, index)):
         if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
             raise IndexError("invalid index to scalar variable.")
         if is_basic(index):
@@ -47,13 +53,16 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
         try:
             made = capture.wrap(read_index(x.node(), capture.lower(index)))
         except Unsupported as refusal:
-            return capture.on_host(read_item, (x, index), {}, refusal)
+            return host_operation(capture, read_item, (x, index), {}, refusal)
         set_order(capture, read_item, (x, index), {}, made)
         return pick(x, index, made)
 
 
 def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`."""
+    if capture.has_kinds:
+        check_known(capture, x)
+        check_position(capture, index)
     capture.check_open()
     capture.check_plain(index, value)
     if x.is_scalar:
@@ -61,19 +70,19 @@ def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:
     check_writable(capture, x)  # before the index and the value are looked at
     moving = capture.moving_view(x, index)
     if moving is not None:
-        return capture.assign(moving, value, "unsafe")
+        return assign(capture, moving, value, "unsafe")
     index, value = _index_value(capture, index), capture.deep_value(value)
-    with capture.explaining("an assignment to a subscript", (x, value)):
+    with explaining(capture, "an assignment to a subscript", (x, value)):
         if is_basic(index):
-            return capture.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
+            return assign(capture, x.along([basic_index(x.type, index)]), value, "unsafe")
         if type(value) is Tensor and isinstance(value._cell.memory, Picked) and value._cell.memory.is_part(value, x, index):
             return None  # `x[k] += 1`: it is there already
-        if isinstance(value, Selection) and write_selection(capture, x, index, value):
-            return None
+        if isinstance(value, Selection) and (whole := written_whole(x, index, value)) is not None:
+            return assign(capture, x, whole, "unsafe")
         try:
             new = write_index(x.node(), capture.lower(index), capture.value_to_write(value, x.dtype))
         except Unsupported as refusal:
-            new = capture.on_host(OnCopy(np.ndarray.__setitem__), (x, index, value), {}, refusal).node()
+            new = host_operation(capture, OnCopy(np.ndarray.__setitem__), (x, index, value), {}, refusal).node()
         x._cell.write(x._path, new)
 
 
@@ -85,7 +94,7 @@ def _index_value(capture: Arrays, index: Any) -> Any:
         return slice(*(capture.slice_bound(b) for b in (index.start, index.stop, index.step)))
     if isinstance(index, Tensor) and capture.may_define(index):
         return index.node()
-    return capture.lower_other(capture.deep_value(index))
+    return as_known(capture.deep_value(index))
 
 
 def assign(capture: Arrays, x: Tensor, value: Any, casting: str) -> None:
@@ -96,7 +105,7 @@ def assign(capture: Arrays, x: Tensor, value: Any, casting: str) -> None:
     if isinstance(value, Tensor):
         if value._cell is x._cell and value._path == x._path:
             return
-    with capture.explaining("an assignment", (x, value)):
+    with explaining(capture, "an assignment", (x, value)):
         if isinstance(value, Tensor) and not np.can_cast(value.dtype, x.dtype, casting):  # type: ignore[arg-type]
             raise TypeError(f"Cannot cast array data from {value.dtype!r} to {x.dtype!r} according to the rule '{casting}'")
         node = as_node(capture.value_to_write(value, x.dtype), x.dtype)
@@ -124,7 +133,7 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
 def set_attribute(capture: Arrays, x: Tensor, name: str, value: Any) -> None:
     """`x.name = value`."""
     if name == "real" and x.dtype.kind != "c":
-        return capture.assign(x, value, "unsafe")
+        return assign(capture, x, value, "unsafe")
     raise errors.CaptureError(
         f"assigning to `.{name}` of an array cannot be captured", where=describe(here()), hint="make a new array instead"
     )

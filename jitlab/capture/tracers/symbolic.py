@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.numpy_calls.functions import apply_operator, call_function
 from jitlab.ir import Bounds, Extent, Moving, Node, NotRolled, Symbolic, at_least, poly
 from jitlab.ir.bounds import State, sample
 from jitlab.ops.build_nodes import apply, as_node, is_python_number, weak
@@ -40,6 +41,12 @@ class Loops:
         self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
         self.ranges: dict[Node, tuple[int, int]] = {}  # of traced Python ints: between which numbers they are
         self.loops: list[tuple[str, State]] = []  # the symbols of the loops whose bodies are traced, and what was known before
+        self.tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
+        self.rolls = True  # loops become Loops where they can
+        self.only_rolled = False  # loops of the program itself that cannot be rolled are not captured
+        self.why_unrolled = ""  # the reason of the last loop that was not rolled
+        self.loose_shapes: frozenset[str] = frozenset()  # names whose shapes `set_loop_options` lets change
+        self.half_defined: dict[str, Any] | None = None  # names that one side of an `if` in a loop alone gives: forms and types
 
     def fresh(self, node: Node, *, is_scalar: bool = False) -> Tensor:
         raise NotImplementedError
@@ -103,7 +110,7 @@ class LoopIndex(Symbolic):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """The second net: real arrays and NumPy scalars meet an index where calls are not converted."""
         function = ufunc if method == "__call__" else getattr(ufunc, method)
-        return self.capture.call_function(function, inputs, kwargs)
+        return self.capture.perform(call_function, function, inputs, kwargs)
 
     def tensor(self) -> Tensor:
         """The number as a 0-d int64 that is weak."""
@@ -120,11 +127,11 @@ class LoopIndex(Symbolic):
     def array_operator(self, name: str, other: Any) -> Any:
         """The operator of arrays and floats, with the number as a 0-d Tensor."""
         if isinstance(other, Number):  # an input where it meets arrays, as elsewhere
-            return self.capture.operator(f"__{name}__", self.tensor(), other)
+            return self.capture.perform(apply_operator, f"__{name}__", self.tensor(), other)
         if isinstance(other, Symbolic):
             other = other.extent
         if isinstance(other, (bool, int, float, complex, np.generic, np.ndarray)):
-            return self.capture.operator(f"__{name}__", self.tensor(), self.capture.value(other))
+            return self.capture.perform(apply_operator, f"__{name}__", self.tensor(), self.capture.value(other))
         return NotImplemented  # a Tensor's turn, or Python's error
 
     # ---- arithmetic that ints have and polynomials have not
@@ -199,7 +206,7 @@ class LoopIndex(Symbolic):
                 raise NotRolled("index_value", f"a root or an inverse of {self.extent.expr}, which may be negative or 0")
             if isinstance(exponent, int) and exponent >= 0:
                 self._too_large()
-            return self.capture.operator("__pow__", _as_float(self.tensor()), float(exponent))
+            return self.capture.perform(apply_operator, "__pow__", _as_float(self.tensor()), float(exponent))
         return self.array_operator("pow", exponent)
 
     def __rpow__(self, base: Any) -> Any:
@@ -208,7 +215,7 @@ class LoopIndex(Symbolic):
             if low is None or low < 0:
                 raise NotRolled("index_value", f"a power with the exponent {self.extent.expr}, which may be negative")
             if isinstance(base, float):
-                return self.capture.operator("__rpow__", _as_float(self.tensor()), base)
+                return self.capture.perform(apply_operator, "__rpow__", _as_float(self.tensor()), base)
             if high is None or abs(int(base)) ** min(high, 64) >= 2**63:
                 self._too_large()
             return self.capture.python_number(apply(Pow(), as_node(base), as_node(self.extent)))
@@ -450,7 +457,7 @@ def _bool(capture: Arrays, x: Any = False) -> Any:
     if isinstance(x, LoopIndex):
         return x != 0
     if isinstance(x, Tensor) and x.weak is not None:
-        return capture.operator("__ne__", x, x.weak(0))
+        return capture.perform(apply_operator, "__ne__", x, x.weak(0))
     return NotImplemented
 
 
@@ -499,7 +506,7 @@ def _extreme(function: Any) -> Any:
             return NotImplemented
         extents = [_integer_of(x) for x in args]
         if any(e is None for e in extents):
-            return capture.call_function(function, args, {})
+            return capture.perform(call_function, function, args, {})
         bounds = capture.bounds
         kept: list[int] = []
         for e in extents:
@@ -511,7 +518,7 @@ def _extreme(function: Any) -> Any:
         if len(kept) == 1:
             return capture.integer(kept[0])
         tensors = [capture.python_number(as_node(e)) for e in kept]
-        result = capture.call_function(function, tensors, {})
+        result = capture.perform(call_function, function, tensors, {})
         lows, highs = [bounds.least(e) for e in kept], [bounds.greatest(e) for e in kept]
         known_lows, known_highs = [x for x in lows if x is not None], [x for x in highs if x is not None]
         if function is max:

@@ -11,6 +11,7 @@ import operator
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +40,23 @@ from jitlab.ir import (
 )
 from jitlab.ops.layout.views import Reshape, Update, View, compose, identity_map
 from jitlab.ops.layout.windows import Windows
+from jitlab.support.transactions import variable
 
 if TYPE_CHECKING:
     from jitlab.capture.control.chosen_memory import Chosen, Picked
     from jitlab.capture.control.number_kinds import Kinds
+    from jitlab.capture.state import Capture
 
     from .arrays import Arrays, Input
+
+#: The capture that this thread (or task) is in.
+current: ContextVar[Any] = variable("jitlab_capture", None)
+
+
+def current_capture() -> Capture | None:
+    """The capture that this thread (or task) is in."""
+    return current.get()  # type: ignore[no-any-return]
+
 
 Step = View | Reshape | Windows
 Path = tuple[Step, ...]
@@ -95,7 +107,7 @@ class Cell:
                 place, attrs = self.places.get(key) or (None, made_now())
                 with positions(here if place is None else partial(_itself, place)), made_as(attrs):
                     known = self.reads[key] = _seen(self.capture.graph, path[n - 1], node)
-                self.capture.read_log.append((self, key))
+                self.capture.journal.append((_forget_read, self, key))
             node = known
         return node
 
@@ -112,9 +124,14 @@ class Cell:
         self.capture.before_write(self)
         node = self.changed(self.node, path, value)
         if node is not self.node:
-            self.capture.journal.append((self, self.node, self.reads, self.written))
+            self.capture.journal.append((Cell.put_back, self, self.node, self.reads, self.written))
             self.node, self.reads, self.written = node, {}, True
             self.settle_parts()
+
+    def put_back(self, node: Node, reads: dict[Path, Node], written: bool) -> None:
+        """It holds what it held before a write."""
+        self.node, self.reads, self.written = node, reads, written
+        self.settle_parts()
 
     def owners(self) -> Iterator[Cell]:
         """Itself, and what its own memory is a part of."""
@@ -171,6 +188,10 @@ class Cell:
         if isinstance(step, Reshape):
             return graph.add(Reshape(base.shape), value)
         return base if 0 in plain(step.shape) else graph.add(Update(step.map, step.shape), base, value)
+
+
+def _forget_read(cell: Cell, path: Path) -> None:
+    cell.reads.pop(path, None)
 
 
 def _seen(graph: Graph, step: Step, node: Node) -> Node:
@@ -270,8 +291,11 @@ class Tensor:
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
             )
-        capture.reshaped.append((self, self._path, self._shape))
-        self._path, self._shape = other._path, other._shape
+        capture.journal.append((Tensor._see, self, self._path, self._shape))
+        self._see(other._path, other._shape)
+
+    def _see(self, path: Path, shape: tuple[int, ...]) -> None:
+        self._path, self._shape = path, shape
 
     @property
     def weak(self) -> Any:
@@ -350,7 +374,7 @@ class Tensor:
             if plain(step.shape) == plain(self._shape) and same_shape(step.shape, self._shape):
                 return Tensor(self._cell, self._path)
             strides = reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
-            self.capture.layout_read = self.capture.layout_read or len(self._shape) > 1
+            self.capture.layout.views = self.capture.layout.views or len(self._shape) > 1
             if strides is None:
                 return self.capture.fresh(self.capture.graph.add(step, self.node()))
             return self._seen_through((*self._path, step))
@@ -390,16 +414,6 @@ class Tensor:
             shape = plain(step.shape)
         return strides
 
-    def write(self, value: Any, *, casting: str = "unsafe") -> None:
-        """`self[...] = value`: cast and broadcast as an assignment does."""
-        self.capture.assign(self, value, casting)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.capture.get_item(self, index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.capture.set_item(self, index, value)
-
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError("len() of unsized object")
@@ -413,26 +427,18 @@ class Tensor:
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
 
-    # ---- attributes and methods
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.capture.attribute(self, name)
+    # ---- subscripts, operators, attributes and methods: array_methods.py
+    if TYPE_CHECKING:
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in Tensor.__slots__ or name == "shape":
-            object.__setattr__(self, name, value)
-        else:
-            self.capture.set_attribute(self, name, value)
-
-    def copy(self, order: Any = "C") -> Tensor:
-        return self.capture.call_method(self, "copy", (), {"order": order})  # type: ignore[no-any-return]
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
 
     def __copy__(self) -> Tensor:
-        return self.copy()
+        return self.copy()  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self.copy()
+        return self.copy()  # type: ignore[no-any-return]
 
     # ---- what it has not: a value
     def __bool__(self) -> bool:
@@ -470,54 +476,6 @@ class Tensor:
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         return np.empty(0).__array_namespace__(api_version=api_version)
-
-    # ---- NumPy's protocols: the second net
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        function = ufunc if method == "__call__" else getattr(ufunc, method)
-        out = kwargs.get("out")
-        if isinstance(out, tuple) and len(out) == 1:
-            kwargs["out"] = out[0]
-        return self.capture.call_function(function, inputs, kwargs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self.capture.call_function(function, args, kwargs)
-
-
-def _binary(name: str) -> Any:
-    def method(self: Tensor, other: Any) -> Any:
-        return self.capture.operator(name, self, other)
-
-    method.__name__ = name
-    return method
-
-
-def _inplace(name: str, forward: str) -> Any:
-    def method(self: Tensor, other: Any) -> Any:
-        return self.capture.inplace(forward, self, other)
-
-    method.__name__ = name
-    return method
-
-
-BINARY = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
-for _name in BINARY:
-    setattr(Tensor, f"__{_name}__", _binary(f"__{_name}__"))
-    setattr(Tensor, f"__r{_name}__", _binary(f"__r{_name}__"))
-    setattr(Tensor, f"__i{_name}__", _inplace(f"__i{_name}__", f"__{_name}__"))
-for _name in "lt le gt ge eq ne divmod rdivmod".split():
-    setattr(Tensor, f"__{_name}__", _binary(f"__{_name}__"))
-
-
-def _unary(name: str) -> Any:
-    def method(self: Tensor) -> Any:
-        return self.capture.operator(name, self)
-
-    method.__name__ = name
-    return method
-
-
-for _name in "neg pos abs invert".split():
-    setattr(Tensor, f"__{_name}__", _unary(f"__{_name}__"))
 
 
 def _asked_by_foreign(tensor: Tensor) -> Exception | None:

@@ -16,7 +16,7 @@ from jitlab.capture.positions import describe, here
 from jitlab.errors import ControlFlowValueError, Signal
 from jitlab.ir import Symbolic
 
-from .tensor import Tensor
+from .tensor import Tensor, current_capture
 
 
 class Plan:
@@ -80,8 +80,6 @@ class TensorArray:
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The TensorArray whose element `index` is `value`; bind it to the name again."""
         value = self._element(value)
-        from jitlab.capture.state import current_capture
-
         capture = current_capture()
         if self._rows is None and not _is_traced(index) and not (capture is not None and capture.blocks):
             number = int(index)
@@ -195,10 +193,9 @@ class TensorArray:
             return None
         shape, dtype = self._plan.element
         rows = np.zeros((max(self._size, self._plan.size), *shape), dtype)
-        from jitlab.capture.state import current_capture
-
+        from jitlab.capture.numpy_calls.functions import call_function
         capture = current_capture()
-        made = rows if capture is None else capture.call_function(np.zeros, (rows.shape, dtype), {})
+        made = rows if capture is None else capture.perform(call_function, np.zeros, (rows.shape, dtype), {})
         for number, value in self._items.items():
             made[number] = value
         return made

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from jitlab import api as _api
-from jitlab.capture import current_capture
+from jitlab.capture import HOOKS, current_capture
 from jitlab.capture.control.traced_checks import add_check
 from jitlab.capture.numpy_calls.host_fallback import must_compile
 from jitlab.compat.aliases import graph_of
 from jitlab.errors import InvalidArgumentError
+from jitlab.support.containers import mapped
 
 from .tensors import Traced, array
 
@@ -58,22 +59,11 @@ def _arrays_of(function: Any) -> Any:
     """What a side gives as tensors: TensorFlow's dtypes for Python's numbers."""
     if not callable(function):
         return function
-    return lambda: _arrays(_api_call(function))
-
-
-def _api_call(function: Callable[[], Any]) -> Any:
-    from jitlab.capture import HOOKS
-
-    return HOOKS.call(function)
+    return lambda: _arrays(HOOKS.call(function))
 
 
 def _arrays(value: Any) -> Any:
-    if isinstance(value, (bool, int, float, complex)) or hasattr(value, "read_value"):
-        return array(value)
-    if isinstance(value, (list, tuple)):
-        items = [_arrays(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return {key: _arrays(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return mapped(lambda x: array(x) if isinstance(x, (bool, int, float, complex)) or hasattr(x, "read_value") else x, value)
 
 
 # ---- checks

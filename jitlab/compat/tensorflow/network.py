@@ -56,7 +56,7 @@ def _log_softmax(logits: Any, axis: Any = None, dim: Any = None) -> Any:
 
 
 def _largest(x: Any, axis: int) -> Any:
-    """What is taken off so that exp does not overflow. It falls out of the result, and so out of the slope."""
+    """What is taken off so that exp does not overflow. It falls out of the result, and so out of the gradient."""
     return NAMES_OF_OPERATIONS["stop_gradient"](call(np.max, x, axis=axis, keepdims=True))
 
 

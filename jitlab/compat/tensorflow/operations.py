@@ -42,10 +42,7 @@ def call(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def elementwise(name: str, target: Callable[..., Any]) -> Name:
-    def adapt(*args: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return operands((*args, *named.values())), {}
-
-    return Name(name, target, adapt)
+    return Name(name, target, lambda *args, **named: (operands((*args, *named.values())), {}))
 
 
 def reduction(name: str, target: Callable[..., Any], *, keeps_dtype: bool = False) -> Name:

@@ -10,6 +10,7 @@ from jitlab.capture import current_capture
 from jitlab.differentiation import gradients as _gradients
 from jitlab.differentiation import tape_gradients
 from jitlab.errors import CaptureError
+from jitlab.support.containers import leaves, mapped
 
 from .tensors import array
 
@@ -56,21 +57,8 @@ class GradientTape:
         if self._used and not self._persistent:
             raise RuntimeError("A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)")
         self._used = True
-        flat: list[Any] = []
-        rebuild = _flat(sources, flat)
-        return rebuild(iter(tape_gradients(target, flat, output_gradients)))
-
-
-def _flat(sources: Any, flat: list[Any]) -> Any:
-    if isinstance(sources, (list, tuple)):
-        parts = [_flat(x, flat) for x in sources]
-        kind: Any = type(sources)
-        return lambda found: kind(part(found) for part in parts)
-    if isinstance(sources, dict):
-        items = {key: _flat(x, flat) for key, x in sources.items()}
-        return lambda found: {key: part(found) for key, part in items.items()}
-    flat.append(sources)
-    return next
+        found = iter(tape_gradients(target, leaves(sources), output_gradients))
+        return mapped(lambda source: next(found), sources)
 
 
 class GradientDescentOptimizer:
@@ -101,7 +89,7 @@ class GradientDescentOptimizer:
     def minimize(
         self, loss: Any, global_step: Any = None, var_list: Sequence[Any] | None = None, name: str | None = None
     ) -> Any:
-        """The operation that takes a step down the loss's slope."""
+        """The operation that takes a step down the loss's gradient."""
         return self.apply_gradients(self.compute_gradients(loss, var_list), global_step, name)
 
 

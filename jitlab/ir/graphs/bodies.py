@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jitlab.ir.types import Origins
+from jitlab.support.lazy_dataclass import dataclass
 
 from .graph import Graph, Node
 

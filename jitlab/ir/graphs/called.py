@@ -1,6 +1,6 @@
 """What the program calls a value: the name that it is assigned to, else the expression that makes it.
 
-Nodes have names that capture gave them (`realdiv_1`); a person knows `inv6`. Every text that speaks of a node says the
+Nodes have names that capture gave them (`realdiv_1`); a user knows `inv6`. Every text that speaks of a node says the
 program's word first and the node's beside it. What is a step on the way to the value of an expression is "part of" it, and
 what the derivative of an expression is made of the "gradient of" it: neither is what stands there.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from jitlab.ir.plans.decisions import COTANGENT
@@ -18,6 +18,7 @@ from jitlab.ir.texts import definition_of
 from jitlab.ir.types import Source, Sources
 from jitlab.support import trees
 from jitlab.support.lazy import Kept
+from jitlab.support.lazy_dataclass import dataclass
 
 from .bodies import every_node
 from .dot import line_text

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from jitlab.ir.extents import Moving, bind_extents, poly, symbols_in
 from jitlab.ir.plans.decisions import DECISIONS, Decision, absorbed, made_now
 from jitlab.ir.types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager, keep, variable
 
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
@@ -251,13 +252,17 @@ class Graph:
         return attrs
 
     # ---- the contract's view
+    def in_order(self) -> Sequence[Node]:
+        """Everything in it, arguments first, then in program order."""
+        return (*self.parameters, *self.nodes)
+
     def get_operations(self) -> list[OperationView]:
         """Its operations, arguments first, then in program order."""
-        return [OperationView(self, node) for node in operations(iter((*self.parameters, *self.nodes)))]
+        return [OperationView(self, node) for node in operations(iter(self.in_order()))]
 
     def get_operation_by_name(self, name: str) -> OperationView:
         """The operation of that name; KeyError when there is none."""
-        for node in operations(iter((*self.parameters, *self.nodes))):
+        for node in operations(iter(self.in_order())):
             if node.name == name:
                 return OperationView(self, node)
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
@@ -273,7 +278,7 @@ class Graph:
         return outputs[int(number)]
 
     def output(self, node: Node) -> Any:
-        """A value as a person holds it."""
+        """A value as a user holds it."""
         return Output(self, node)
 
     def session(self, given: Any) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.ir.plans.decisions import CALLED, OWN
+from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from .graph import Graph, Node
@@ -199,5 +199,5 @@ class OperationView:
 
 
 def operations(nodes: Iterator[Node]) -> Iterator[Node]:
-    """Those that are operations to a person: not the single results of one that has several."""
+    """Those that are operations to a user: not the single results of one that has several."""
     return (node for node in nodes if node.op.name != "Item")

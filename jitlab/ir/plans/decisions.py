@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from jitlab.ir.types import Source
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager, variable
 
 #: Attributes of ours: no contract knows them, and no operation shows them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from jitlab.ir.graphs.bodies import every_node, inner_nodes
@@ -11,6 +11,7 @@ from jitlab.ir.graphs.graph import Node
 from jitlab.ir.programs.program import Program
 from jitlab.ir.texts import texts_of
 from jitlab.ir.types import UNKNOWN, Origins
+from jitlab.support.lazy_dataclass import dataclass
 
 from .plan import Cluster, ClusterCode, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jitlab.ir.graphs.graph import Graph, Node, current_graph
 from jitlab.ir.graphs.operation import CONTROL
+from jitlab.support.lazy_dataclass import dataclass
 
 Pair = tuple[str, str]  # (producer, consumer)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from jitlab.ir.graphs.bodies import Nest
 from jitlab.ir.graphs.graph import Graph, Node
 from jitlab.ir.options import ClusteringOptions
 from jitlab.ir.types import Origin, Origins
+from jitlab.support.lazy_dataclass import dataclass
 
 from .overrides import NO_OVERRIDES, Overrides
 from .plan_json import activity, plan_json

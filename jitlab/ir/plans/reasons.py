@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import field
 from enum import Enum
 from typing import Any, Literal
+
+from jitlab import messages
+from jitlab.support.lazy_dataclass import dataclass
 
 
 class Stays(Enum):
@@ -94,7 +97,7 @@ class NotFused(Enum):
 
     LEVEL = "level_O0"
     CUT = "cut"  # a what-if says so
-    RECOMPUTE_IS_DEAR = "recompute_is_dear"  # it is read at many places, and computing it at each takes longer
+    RECOMPUTE_IS_EXPENSIVE = "recompute_is_expensive"  # it is read at many places, and computing it at each takes longer
     LIBRARY_CALL = "library_call"
     LOOP = "loop"  # a loop or branch has nests of its own
     UPDATED = "updated"  # part of an array is written
@@ -143,8 +146,8 @@ class Stored(Enum):
 class Reason:
     """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths).
 
-    Of a text that goes on behind its first clause, `clause` and `rest` are the two; `size_in` says which of them says how many
-    bytes the value has.
+    `args` are what fills the table's text, where it is of the table. Of a text that goes on behind its first clause, `clause`
+    and `rest` are the two; `size_in` says which of them says how many bytes the value has.
     """
 
     code: Stays | Joined | Apart | NotFused | Copied | Stored
@@ -153,12 +156,23 @@ class Reason:
     clause: str = ""
     rest: str = ""
     size_in: Literal["clause", "rest", ""] = ""
+    args: dict[str, Any] | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
         parts = {"clause": self.clause, "rest": self.rest} if self.rest else {}
         size = {"size_in": self.size_in} if self.size_in else {}
-        return {"code": self.code.name.lower(), "text": self.text, **shown, **parts, **size}
+        args = {"args": self.args} if self.args else {}
+        return {"code": self.code.name.lower(), "text": self.text, **shown, **parts, **size, **args}
+
+
+def because(
+    code: Stays | Joined | Apart | Copied, said: str = "", /, evidence: tuple[Any, ...] = (),
+    size_in: Literal["clause", ""] = "", **args: Any,
+) -> Reason:  # fmt: skip
+    """A reason in the words of the message table: those of its code, or of `said` where a code has several texts."""
+    text = messages.text(f"{type(code).__name__.lower()}.{said or code.name.lower()}", **args)
+    return Reason(code, text, evidence, size_in=size_in, args=args)
 
 
 def in_two(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,5 @@ class Shape:
     gemm_multiplications: int  # from which on a product inside a loop is a call of it
 
     recompute_operations: float  # an element that takes so many is kept rather than computed again
-    vector_elements: int  # an inner loop of fewer is not worth vectors: the outer loop gets them
-    tile_vectors: int  # of columns that a reduction over rows takes at a time
-    stream_bytes: int  # from which on an output is written past the cache
+    vector_elements: int  # an inner loop of fewer is not worth lanes
+    stream_bytes: int  # an output of so many is written past the cache, so that nothing reads it back

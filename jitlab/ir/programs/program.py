@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import field, fields
+from typing import Any, Literal
 
 import numpy as np
 
 from jitlab.ir.extents import Poly
 from jitlab.ir.types import UNKNOWN, Origins, Sources, short_dtype
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 
 ZERO, ONE = Poly(), Poly.constant(1)
+
+#: Iterations of a loop: one after the other; in any order, or at once; upwards, or several at once where each statement is done
+#: for all of them before the next one, as one may read what a later one overwrites; over the lanes of a vector, each with
+#: running values of its own, which are joined by a tree.
+LoopKind = Literal["serial", "parallel", "ascending", "vector"]
+SERIAL: LoopKind = "serial"
+PARALLEL: LoopKind = "parallel"
+ASCENDING: LoopKind = "ascending"
+LANES: LoopKind = "vector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,6 @@ class Buffer:
     dtype: np.dtype
     shape: tuple[Poly, ...]
     strides: tuple[Poly, ...]
-    stream: bool = False  # written with non-temporal stores
 
     def offset(self, position: Sequence[Index]) -> Index:
         """How many elements from the start the element at a position lies."""
@@ -101,7 +110,7 @@ class Buffer:
         text = f"{self.name}: {short_dtype(self.dtype)}[{', '.join(map(str, self.shape))}]"
         if not self.contiguous:
             text += f" strides ({', '.join(map(str, self.strides))})"
-        return text + (" streamed" if self.stream else "")
+        return text
 
 
 class Expr:
@@ -287,16 +296,15 @@ class Partial:
 
 @dataclass
 class For:
-    """`for var in 0..min(extent)`: serial, or over vector lanes, `tile` vectors at a time. Its accumulators start before and
-    finish after it."""
+    """`for var in 0..min(extent)`. Its accumulators start before and finish after it. What its `kind` says is true of its
+    iterations on any machine; a row of scratch that a parallel one writes is its own."""
 
     var: str
     extent: tuple[Index, ...]  # the least of these
     body: list[Statement]
-    vector: bool = False
+    kind: LoopKind = SERIAL
     accumulators: list[Accumulator] = field(default_factory=list)
     finish: bool = True  # False: the accumulators are left as partial results
-    tile: int = 1
 
 
 @dataclass
@@ -435,6 +443,7 @@ class Program:
     variables: list[Variable] = field(default_factory=list)
     errors: list[Sources] = field(default_factory=list)  # where the check with code i stands
     calls: list[Any] = field(default_factory=list)  # the operations that a library computes
+    sizes: dict[str, int] = field(default_factory=dict)  # what symbols were, or may be, when it was made: not in its text
 
     @lazy
     def text(self) -> str:
@@ -493,6 +502,18 @@ def expressions(statement: Statement) -> tuple[Expr, ...]:
     return ()
 
 
+def all_expressions(statements: Sequence[Statement]) -> Iterator[Expr]:
+    """What the statements and those inside evaluate, each expression once."""
+    seen: set[int] = set()
+    todo = [e for s in walk(statements) for e in expressions(s)]
+    while todo:
+        e = todo.pop()
+        if id(e) not in seen:
+            seen.add(id(e))
+            yield e
+            todo.extend(e.parts)
+
+
 def work(expr: Expr, enough: float = math.inf) -> float:
     """Operations to compute an expression once, shared parts counted once; `enough` or more where there are that many."""
     total, seen, todo = 0.0, {id(expr)}, [expr]
@@ -536,7 +557,7 @@ class Printer:
 
     def statement(self, s: Statement) -> list[str]:
         if isinstance(s, For):
-            kind = "" if not s.vector else "vector " if s.tile == 1 else f"vector x {s.tile} "
+            kind = "" if s.kind == SERIAL else f"{s.kind} "
             extent = str(s.extent[0]) if len(s.extent) == 1 else f"min({', '.join(map(str, s.extent))})"
             start = [f"{a.name} = {a.op} of {short_dtype(a.dtype)}" for a in s.accumulators]
             with_ = f" with {', '.join(start)}" if start else ""

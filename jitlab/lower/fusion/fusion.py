@@ -8,10 +8,11 @@ that takes it. Where a value that it reads is made in another one, the obstacles
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jitlab.ir import Node, NotFused, Shape
 from jitlab.lower.value_names import stands_before
+from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import NO_CUTS, Cuts
 from .groups import Group, alone
@@ -101,11 +102,11 @@ def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
 def groups_of(
     stages: Sequence[Stage], stored: set[Node], level: str, shape: Shape, cuts: Cuts = NO_CUTS
 ) -> list[Group] | None:
-    """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
+    """Groups in the order they run; None when something expensive is to be stored first, and `stored` has grown by it."""
     grouping = Grouping(cuts, fuses=level != "O0")
     for stage in stages:
         grouping.add(stage)
-    more = _dear_in_several(grouping.groups, stored, shape.recompute_operations)
+    more = _expensive_in_several(grouping.groups, stored, shape.recompute_operations)
     stored |= more
     if more:
         return None
@@ -136,7 +137,7 @@ def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
                 stage.moves[producer] = stages[before].node
 
 
-def _dear_in_several(groups: list[Group], stored: set[Node], most: float) -> set[Node]:
+def _expensive_in_several(groups: list[Group], stored: set[Node], most: float) -> set[Node]:
     """Values that several kernels would compute again in `most` operations or more: to keep them costs less."""
     users: dict[Node, set[int]] = {}
     cost: dict[Node, float] = {}
@@ -147,16 +148,16 @@ def _dear_in_several(groups: list[Group], stored: set[Node], most: float) -> set
                     continue
                 users.setdefault(node, set()).add(i)
                 cost[node] = operations
-    dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
+    expensive = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
     # Keep the last of a chain: what only feeds kept values is not computed again.
-    readers = _direct_readers(dear, groups)
-    return {node for node in dear if not readers[node] or not readers[node] <= dear}
+    readers = _direct_readers(expensive, groups)
+    return {node for node in expensive if not readers[node] or not readers[node] <= expensive}
 
 
-def _direct_readers(dear: set[Node], groups: list[Group]) -> dict[Node, set[Node]]:
+def _direct_readers(expensive: set[Node], groups: list[Group]) -> dict[Node, set[Node]]:
     """What reads each of these values."""
-    found: dict[Node, set[Node]] = {node: set() for node in dear}
-    for group in groups if dear else ():
+    found: dict[Node, set[Node]] = {node: set() for node in expensive}
+    for group in groups if expensive else ():
         for stage in group.stages:
             for reader in (*stage.lazy, stage.node):
                 for node in reader.inputs:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jitlab.ir import Node, Poly
 from jitlab.ir.programs.program import Index
 from jitlab.lower.schedule.inlining import Position
+from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import Cuts
 from .nest_limits import depth_within

@@ -4,13 +4,13 @@ recursively: a value is stored where what is computed for it would get too deep 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.ir import Node
 from jitlab.lower.block import Block, is_control
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.layout.views import Reshape, View
+from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from .groups import Group

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jitlab.ir import Node, NotFused, Poly
 from jitlab.ir.programs.program import Index
 from jitlab.lower.schedule.inlining import Position
+from jitlab.support.lazy_dataclass import dataclass
 
 from .groups import Group, aligned, group_of
 from .nest_limits import LIMITS, Limits, is_too_long

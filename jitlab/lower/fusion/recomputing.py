@@ -21,11 +21,11 @@ def weight(node: Node) -> float:
 
 
 class Places:
-    """The places where one stage computes values. `dear` grows by what is stored because it would be computed again too often;
-    `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
+    """The places where one stage computes values. `expensive` grows by what is stored because it would be computed again too
+    often; `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
 
-    def __init__(self, dear: set[Node], again: Collection[Node] = (), is_body: bool = False) -> None:
-        self.dear, self.again, self.is_body = dear, again, is_body
+    def __init__(self, expensive: set[Node], again: Collection[Node] = (), is_body: bool = False) -> None:
+        self.expensive, self.again, self.is_body = expensive, again, is_body
         self._seen: set[tuple[Node, frozenset[str]]] = set()
         self._repeated: list[Node] = []  # the values under way that were computed before, the outermost first
         self._work = 0.0
@@ -47,7 +47,7 @@ class Places:
             outermost = self._repeated[0]
             self._work = 0.0
             self._repeated.clear()
-            self.dear.add(outermost)
+            self.expensive.add(outermost)
             raise Unreadable(outermost)
         return True
 

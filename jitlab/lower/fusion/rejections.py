@@ -90,8 +90,8 @@ def _cut(edge: Edge) -> Edge:
 
 def _obstacles(at: Between, shared: Shared) -> list[Obstacle]:
     """What was found in the way, what is told of it first."""
-    if at.own.is_dear and at.places > 1:
-        return [Obstacle(NotFused.RECOMPUTE_IS_DEAR, at.producer)]
+    if at.own.is_expensive and at.places > 1:
+        return [Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, at.producer)]
     found = dict.fromkeys(_seen_from(at, obstacle, shared) for obstacle in at.stage.rejected[at.producer])
     return sorted(found, key=lambda obstacle: RANK[obstacle.code])
 
@@ -116,7 +116,7 @@ def _are(nests: Sequence[Statement], *nodes: Node) -> bool:
 def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
     code, node = obstacle
     evidence = LIMITS.get(code, ())
-    if code is NotFused.RECOMPUTE_IS_DEAR:
+    if code is NotFused.RECOMPUTE_IS_EXPENSIVE:
         evidence = at.places, at.again
     elif code is NotFused.GATHERED:
         evidence = (at.pick.name,)
@@ -141,7 +141,7 @@ AGAIN = "again"
 def _cure(
     at: Between, group: Group, reader: Node, rejections: Sequence[Rejection], otherwise: Sequence[set[Node]]
 ) -> str | None:
-    """What the person can do, that was tried: another level, another order, a second copy of the value."""
+    """What the user can do, that was tried: another level, another order, a second copy of the value."""
     first = rejections[0]
     if first.code is NotFused.LEVEL:
         return "--level O1" if any({at.producer, reader} <= nest for nest in otherwise) else None
@@ -154,10 +154,10 @@ def _cure(
 def _price(
     producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node], shape: Shape
 ) -> str:
-    """Said of a copy that saves nothing: it reads what the value is made of, and what is dear of that is stored instead."""
+    """Said of a copy that saves nothing: it reads what the value is made of, and the expensive part of that is stored."""
     own = next(s for s in made.stages if producer in s.made)
-    dear = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
-    instead = sum(node.type.nbytes for node in dear if not any(node in other.inputs for other in dear))
+    expensive = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
+    instead = sum(node.type.nbytes for node in expensive if not any(node in other.inputs for other in expensive))
     known = {node for stage in group.stages for node in stage.reads}
     added = sum(node.type.nbytes for node in own.reads - known)
     others = [other for other in groups if other not in (made, group) and any(producer in s.reads for s in other.stages)]

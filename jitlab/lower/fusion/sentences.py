@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jitlab.ir import Node, NotFused, Reason, in_two
@@ -11,6 +11,7 @@ from jitlab.ir.graphs.dot import line_text
 from jitlab.lower.value_names import called
 from jitlab.messages import units
 from jitlab.ops.layout.indexing import Gather, Take
+from jitlab.support.lazy_dataclass import dataclass
 
 from .groups import Group
 from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
@@ -114,7 +115,7 @@ def _other_axes(at: Between, operand: Node) -> str:
 
 
 WORDS: dict[NotFused, Callable[[Between, Node], Words]] = {
-    NotFused.RECOMPUTE_IS_DEAR: lambda at, _: (
+    NotFused.RECOMPUTE_IS_EXPENSIVE: lambda at, _: (
         f"{called(at.producer)} is read at {at.places} places, and to compute it at each takes {at.again:.0f} operations more"
     ),
     NotFused.LIBRARY_CALL: _library,

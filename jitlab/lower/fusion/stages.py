@@ -7,7 +7,7 @@ Stages keep the order of the nodes: an array that changes in place is read befor
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from jitlab.ops.leaf_operations import Constant
 from jitlab.ops.library_operations import Library
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.scans import Scan
+from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import NO_CUTS, Cuts
 from .recomputing import Places
@@ -58,7 +59,7 @@ class Stage:
     along: int | None = None  # of a scan: its axis of `space`
     reverse: bool = False  # of a scan: it begins at the last element
     again: set[Node] = field(default_factory=set)  # what it computes though it is stored: a scope or a what-if wants it so
-    is_dear: bool = False  # its value is stored because what reads it at several places would compute too much again
+    is_expensive: bool = False  # its value is stored because what reads it at several places would compute too much again
     rejected: dict[Node, tuple[Obstacle, ...]] = field(default_factory=dict)  # why no nest that makes such a value takes it
     moves: dict[Node, Node] = field(default_factory=dict)  # value -> before what it would have to come to share its nest
 
@@ -94,10 +95,10 @@ class Stage:
 
 
 def stages_of(
-    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], dear: set[Node], cuts: Cuts = NO_CUTS
+    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], expensive: set[Node], cuts: Cuts = NO_CUTS
 ) -> list[Stage]:
-    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does `dear`,
-    by what would be computed again at too many places; what is to be computed again is not among that."""
+    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does
+    `expensive`, by what would be computed again at too many places; what is to be computed again is not among that."""
     nodes = block.all_nodes
     where = {node: at for at, node in enumerate(nodes)}
     found: dict[Node, Stage] = {}
@@ -106,7 +107,7 @@ def stages_of(
         if _starts_stage(nodes[at], stored):
             try:
                 own = cuts.repeated_in(nodes[at]) if cuts.again else set()
-                places = Places(dear, own, block.ordered)
+                places = Places(expensive, own, block.ordered)
                 found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own, in_place, places)
                 found[nodes[at]].again = own
             except Unreadable as unreadable:

@@ -7,7 +7,10 @@ from typing import TypeVar
 
 from jitlab.ir import NotFused, Poly
 from jitlab.ir.programs.program import (
+    ASCENDING,
     ONE,
+    PARALLEL,
+    SERIAL,
     Buffer,
     Call,
     CheckedIndex,
@@ -20,6 +23,7 @@ from jitlab.ir.programs.program import (
     Let,
     Load,
     Local,
+    LoopKind,
     Repeat,
     Scalar,
     Statement,
@@ -58,9 +62,9 @@ def joined(statements: Sequence[Statement], shared: Shared) -> list[Statement]:
             at -= 1
         before = perfect(out[at - 1]) if nest is not None and at else None
         if nest is not None and before is not None and _may_pass(out[at:], before[1]):
-            apart, joint = _joint(before, nest, shared)
+            apart, joint, kind = _joint(before, nest, shared)
             if joint is not None:
-                out[at - 1 :] = [*out[at:], _chain(before[0], joint)]
+                out[at - 1 :] = [*out[at:], nest_of(before[0], joint, kind)]
                 continue
             if apart is not None:
                 shared.refused.append((apart, out[at - 1], s))
@@ -68,21 +72,22 @@ def joined(statements: Sequence[Statement], shared: Shared) -> list[Statement]:
     return out
 
 
-def with_vectors(statements: Sequence[Statement]) -> list[Statement]:
-    """Nests with loops over rows and columns made one where memory allows, and vectors innermost."""
-    return [_vectors(s) for s in statements]
+def collapsed(statements: Sequence[Statement]) -> list[Statement]:
+    """Nests with loops over rows and columns made one where memory allows."""
+    nests = [(s, perfect(s)) for s in statements]
+    return [s if nest is None else nest_of(*collapse(*nest[:2]), nest[2]) for s, nest in nests]
 
 
 def turned(loop: Repeat, shared: Shared) -> list[Statement]:
     """repeat i: for a: x[a, i] = f(x[a, i-1])  ->  for a: repeat i: ..., when that is the order of memory.
 
-    Else the loop with vectors in its body.
+    Else the loop with nests in its body collapsed.
     """
     nest = perfect(loop.body[0]) if len(loop.body) == 1 and loop.test is None and shared.level != "O0" else None
-    whole = Repeat(loop.symbol, loop.count, with_vectors(loop.body), loop.before, loop.test, loop.origins)
+    whole = Repeat(loop.symbol, loop.count, collapsed(loop.body), loop.before, loop.test, loop.origins)
     if nest is None or any(loop.symbol in n.symbols for _, n in nest[0]):
         return [whole]
-    loops, body = nest
+    loops, body, _ = nest
     every = list(_accesses(body))
     near = sum(index.coefficient(loops[-1][0]).value in (1, -1) for _, _, index in every)
     along = sum(_step_of(index, loop.symbol) in (1, -1) for _, _, index in every)
@@ -100,16 +105,14 @@ def _jammed(loop: Repeat, loops: Loops, body: list[Statement], shared: Shared) -
         return Repeat(loop.symbol, loop.count, together, origins=loop.origins)
 
     if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * JAM:
-        return [_chain(loops, [rows([body])])]
+        return [nest_of(loops, [rows([body])])]
     blocks = shared.sizes.fresh(shared.sizes.value(n) // JAM)
     first = [Index.of(Poly.constant(k), {v: Poly.constant(JAM)}) for k in range(JAM)]
     last = Index.of(blocks.scale(JAM), {v: ONE})
     main = rows([_copy_of(body, {v: at}, shared) for at in first])
     rest = rows([_copy_of(body, {v: last}, shared)])
-    both: list[Statement] = [For(v, (Index(blocks),), [main]), For(v, (Index(n - blocks.scale(JAM)),), [rest])]
-    for w, m in reversed(outer):
-        both = [For(w, (Index(m),), both)]
-    return both
+    both = [nest_of([(v, blocks)], [main]), nest_of([(v, n - blocks.scale(JAM))], [rest])]
+    return [nest_of(outer, both)] if outer else both
 
 
 def _copy_of(body: list[Statement], values: dict[str, Index], shared: Shared) -> list[Statement]:
@@ -170,18 +173,18 @@ def _without(body: Sequence[Statement], unread: set[str]) -> list[Statement]:
     return out
 
 
-def perfect(s: Statement) -> tuple[Loops, list[Statement]] | None:
-    """The loops and the innermost statements of a nest that only stores, element by element."""
+def perfect(s: Statement) -> tuple[Loops, list[Statement], LoopKind] | None:
+    """The loops and the innermost statements of a nest that only stores, element by element, and its innermost loop's kind."""
     loops: Loops = []
     while isinstance(s, For):
-        if len(s.extent) > 1 or s.extent[0].terms or s.accumulators or s.tile > 1 or s.vector:
+        if len(s.extent) > 1 or s.extent[0].terms or s.accumulators or s.kind == SERIAL and not isinstance(s.body[0], For):
             return None
         loops.append((s.var, s.extent[0].const))
         if len(s.body) == 1 and isinstance(s.body[0], For):
             s = s.body[0]
             continue
         if all(isinstance(inner, Let) or (isinstance(inner, Store) and _is_plain(inner)) for inner in s.body):
-            return loops, s.body
+            return loops, s.body, s.kind
         return None
     return None
 
@@ -190,24 +193,12 @@ def _is_plain(s: Store) -> bool:
     return s.position is not None and not s.gathered
 
 
-def _chain(loops: Sequence[tuple[str, Poly]], body: list[Statement]) -> Statement:
+def nest_of(loops: Sequence[tuple[str, Poly]], body: list[Statement], kind: LoopKind = PARALLEL) -> Statement:
+    """Loops around statements. `kind`: of the innermost; where that is not parallel, those around it are serial."""
     for v, n in reversed(loops):
-        body = [For(v, (Index(n),), body)]
+        body = [For(v, (Index(n),), body, kind)]
+        kind = kind if kind == PARALLEL else SERIAL
     return body[0]
-
-
-def _vectors(s: Statement) -> Statement:
-    nest = perfect(s)
-    if nest is None:
-        return s
-    loops, body = collapse(*nest)
-    result = _chain(loops, body)
-    inner = result
-    while isinstance(inner, For) and isinstance(inner.body[0], For):
-        inner = inner.body[0]
-    assert isinstance(inner, For)
-    inner.vector = True
-    return result
 
 
 def _may_pass(lets: Sequence[Statement], body: Sequence[Statement]) -> bool:
@@ -217,25 +208,29 @@ def _may_pass(lets: Sequence[Statement], body: Sequence[Statement]) -> bool:
 
 
 def _joint(
-    first: tuple[Loops, list[Statement]], second: tuple[Loops, list[Statement]], shared: Shared
-) -> tuple[NotFused | None, list[Statement] | None]:
-    """The statements of both nests in one, or why that would give other values (neither where it would save no traffic)."""
-    loops, body = first
-    theirs, after = second
+    first: tuple[Loops, list[Statement], LoopKind], second: tuple[Loops, list[Statement], LoopKind], shared: Shared
+) -> tuple[NotFused | None, list[Statement] | None, LoopKind]:
+    """The statements of both nests in one and its kind, or why that would give other values (neither where it would save no
+    traffic)."""
+    loops, body, kind = first
+    theirs, after, other = second
     if [n for _, n in loops] != [n for _, n in theirs]:
-        return NotFused.DIFFERENT_SPACE, None
+        return NotFused.DIFFERENT_SPACE, None, kind
     after = substitute(after, {v: Index.var(w) for (v, _), (w, _) in zip(theirs, loops, strict=True)}, positions=True)
     if not {b.name for b, _, _ in _accesses(body)} & {b.name for b, _, _ in _accesses(after)}:
-        return None, None
-    for a in reversed(body):
-        for b in after:
-            apart = _clash(a, b, loops, shared.ranges)
-            if apart is not None:
-                return apart, None
-    return None, _forwarded([*body, *after], shared)
+        return None, None, kind
+    pairs = [(a, b) for a in reversed(body) for b in after]
+    for a, b in pairs:
+        apart = _clash(a, b, loops, shared.ranges)
+        if apart is not None:
+            return apart, None, kind
+    is_parallel = kind == other == PARALLEL and not any(_clash(a, b, loops, shared.ranges, THEN_READ) for a, b in pairs)
+    return None, _forwarded([*body, *after], shared), PARALLEL if is_parallel else ASCENDING
 
 
-def _clash(a: Statement, b: Statement, loops: Loops, ranges: Ranges) -> NotFused | None:
+def _clash(
+    a: Statement, b: Statement, loops: Loops, ranges: Ranges, then_written: frozenset[Relation] = THEN_WRITTEN
+) -> NotFused | None:
     """Why b of an iteration may not run before a of the next ones."""
     if isinstance(a, Store):
         assert a.position is not None
@@ -243,11 +238,11 @@ def _clash(a: Statement, b: Statement, loops: Loops, ranges: Ranges) -> NotFused
             return NotFused.READ_AGAIN
     if isinstance(b, Store):
         assert b.position is not None
-        if not _related(b.position, [x for x in _reads(a) if x.buffer is b.buffer], loops, ranges, THEN_WRITTEN):
+        if not _related(b.position, [x for x in _reads(a) if x.buffer is b.buffer], loops, ranges, then_written):
             return NotFused.OVERLAP
         if isinstance(a, Store) and a.buffer is b.buffer:
             assert a.position is not None
-            return None if relation(b.position, a.position, loops, ranges) in THEN_WRITTEN else NotFused.UPDATED
+            return None if relation(b.position, a.position, loops, ranges) in then_written else NotFused.UPDATED
     return None
 
 

@@ -29,7 +29,7 @@ from jitlab.lower.fusion.stages import Stage
 from jitlab.ops import control_flow as ops
 from jitlab.ops.leaf_operations import Parameter
 
-from .loop_fusion import turned, with_vectors
+from .loop_fusion import collapsed, turned
 
 if TYPE_CHECKING:
     from .statements import BlockWriter
@@ -82,7 +82,7 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
         test: Expr | None = None
         if op.test is not None:
             before, (test,) = _body(writer, op.test, places, variables, captured, len(op.types), {}, computed)
-            before = with_vectors(before)
+            before = collapsed(before)
         targets = {k: op.body.parameters[k] for k in places}
         body, results = _body(writer, op.body, places, variables, captured, len(op.types), targets, computed)
         body += _assign(op.body, variables, results)
@@ -120,7 +120,7 @@ def write_branch(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) 
                 targets[k] = Node(Parameter(type), (), type, name=f"result_{k}")
                 extra[targets[k]] = writer.buffers[items[k]]
         body, results = _body(writer, graph, places, {}, captured, 0, targets, computed, extra)
-        sides.append([*with_vectors(body), *_assign(None, variables, results)])
+        sides.append([*collapsed(body), *_assign(None, variables, results)])
     _carrying([*start, *sides[0], *sides[1]], node)
     choice = If(condition, sides[0], sides[1], node.origins)
     return _phases(writer, memory, [*start, choice, *_results(writer, items, variables)])

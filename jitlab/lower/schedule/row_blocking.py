@@ -13,7 +13,10 @@ from collections.abc import Sequence
 
 from jitlab.ir import Poly
 from jitlab.ir.programs.program import (
+    LANES,
     ONE,
+    PARALLEL,
+    SERIAL,
     Buffer,
     Call,
     Expr,
@@ -24,6 +27,7 @@ from jitlab.ir.programs.program import (
     Load,
     Partial,
     Statement,
+    Step,
     Store,
     expressions,
     walk,
@@ -43,7 +47,7 @@ def _in_blocks(alone: Sequence[Statement], other: Sequence[Statement], *, rows_c
         return None
     rows = alone[0]
     at = next((n for n, s in enumerate(other) if isinstance(s, For) and _block_of(s) is not None), None)
-    if at is None or rows.vector or rows.accumulators or len(rows.extent) != 1:
+    if at is None or _is_one_step(rows) or rows.accumulators or len(rows.extent) != 1:
         return None
     before, blocks, after = other[:at], other[at], other[at + 1 :]
     assert isinstance(blocks, For)
@@ -62,14 +66,23 @@ def _in_blocks(alone: Sequence[Statement], other: Sequence[Statement], *, rows_c
             if stored is buffer and not _same_rows(place, rows, offset, blocks, inner, size.const):
                 return None
     var = f"{rows.var}'"
-    moved = For(var, inner.extent, substitute(rows.body, {rows.var: Index.of(Poly(), {var: ONE, blocks.var: size.const})}))
+    there = {rows.var: Index.of(Poly(), {var: ONE, blocks.var: size.const})}
+    moved = For(var, inner.extent, substitute(rows.body, there), rows.kind)
     body = [moved, *blocks.body] if rows_come_first else [*blocks.body, moved]
-    return [*before, For(blocks.var, blocks.extent, body), *after]
+    kind = blocks.kind if rows.kind == PARALLEL else SERIAL
+    return [*before, For(blocks.var, blocks.extent, body, kind), *after]
+
+
+def _is_one_step(rows: For) -> bool:
+    """Is a row so little work that vectors go along the rows? It is a number, or what is reduced without lanes."""
+    inner = [s for s in walk(rows.body) if isinstance(s, For)]
+    in_order = any(isinstance(s, Step) and not s.bound for loop in inner for s in loop.body)
+    return not inner or (in_order and all(loop.kind != LANES for loop in inner))
 
 
 def _block_of(s: For) -> For | None:
     """The loop over the rows of one block, in a loop over blocks: its extent is min(size, rows - size * block)."""
-    if len(s.body) != 1 or not isinstance(s.body[0], For) or not s.body[0].vector or s.vector:
+    if len(s.body) != 1 or not isinstance(s.body[0], For):
         return None
     inner = s.body[0].body[0]
     if not isinstance(inner, For) or len(inner.extent) != 2:

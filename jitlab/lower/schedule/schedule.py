@@ -1,16 +1,19 @@
-"""From a group of stages to a loop nest: loops, passes over a row, vectors, what is kept in a row of scratch."""
+"""From a group of stages to a loop nest: loops, passes over a row, lanes, what is kept in a row of scratch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
 
 from jitlab.ir import Node, Poly
 from jitlab.ir.programs.program import (
+    LANES,
     ONE,
+    PARALLEL,
+    SERIAL,
     Accumulator,
     Apply,
     Buffer,
@@ -40,6 +43,7 @@ from jitlab.ops.elementwise.arithmetic import Add
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.axis_reductions import Sum
+from jitlab.support.lazy_dataclass import dataclass
 
 from .inlining import Position, Reader
 from .ranges import Ranges
@@ -104,9 +108,8 @@ class Nest:
         body: list[Statement] = [self._store(stage) for stage in self.group.stages]
         loops = [(v, n) for v, n in zip(names, space, strict=True)]
         if self.ranges is not None:
-            return self._loops(loops, body, vector=None)  # joined with its neighbours first
-        loops, body = collapse(loops, body)
-        return self._loops(loops, body, vector=len(loops) - 1)
+            return self._loops(loops, body)  # joined with its neighbours first
+        return self._loops(*collapse(loops, body))
 
     def _rows(self) -> list[Statement]:
         """Outer loops shared by all stages; passes over the inner axes, one after the other."""
@@ -115,16 +118,12 @@ class Nest:
         short = all(self._extent_value(p.inner) < self.shape.vector_elements for p in passes if p.inner)
         short = short and self._value(self.group.outer[-1]) >= self.shape.vector_elements
         if not short:
-            self._keep_dear(passes, k)
+            self._keep_expensive(passes, k)
         body: list[Statement] = []
         for p in passes:
             loops = [(f"a{k + axis}", n) for axis, n in enumerate(p.inner)]
-            inner: list[Statement] = list(p.statements)
-            loops, inner = collapse(loops, inner)
-            nest = self._loops(loops, inner, vector=None if short else len(loops) - 1, accumulators=p.accumulators)
-            body.extend(nest)
-        outer = [(f"a{axis}", n) for axis, n in enumerate(self.group.outer)]
-        return self._loops(outer, body, vector=len(outer) - 1 if short else None)
+            body.extend(self._loops(*collapse(loops, list(p.statements)), p.accumulators, lanes=not short))
+        return self._loops([(f"a{axis}", n) for axis, n in enumerate(self.group.outer)], body)
 
     def _whole(self) -> list[Statement]:
         """A reduction of everything: partial results of blocks, then one of them all; scalar work follows."""
@@ -141,7 +140,7 @@ class Nest:
                 tail.extend(finishes)
             else:
                 loops, body = collapse([(f"a{axis}", n) for axis, n in enumerate(p.inner)], list(p.statements))
-                statements += self._loops(loops, body, vector=len(loops) - 1, accumulators=p.accumulators)
+                statements += self._loops(loops, body, p.accumulators, lanes=True)
             for accumulator, stage in zip(p.accumulators, (s for s in looped if s.kind == "reduce"), strict=True):
                 self._bind(stage, accumulator)
                 tail.extend(self._stored_result(stage))
@@ -153,7 +152,7 @@ class Nest:
                 continue
             p = Pass(())
             self._add(p, stage)
-            tail.extend(self._loops([], list(p.statements), vector=None, accumulators=p.accumulators))
+            tail.extend(self._loops([], list(p.statements), p.accumulators))
             self._bind(stage, p.accumulators[0])
             tail.extend(self._stored_result(stage))
         return [*statements, *tail] if self.ranges is not None else [*statements, For("z", (Index(ONE),), tail)]
@@ -176,22 +175,20 @@ class Nest:
             at = Index.of(Poly(), {block: Poly.constant(size), inside: ONE})
             body = substitute(body, {var: at})
             left = Index.of(n, {block: Poly.constant(-size)})
-            inner: Statement = For(
-                inside, (Index(Poly.constant(size)), left), body, vector=True, accumulators=p.accumulators, finish=False
-            )
+            inner: Statement = For(inside, (Index(Poly.constant(size)), left), body, LANES, p.accumulators, finish=False)
         else:
             (block, count), *rest = loops
-            (nest,) = self._loops(rest, body, vector=len(rest) - 1, accumulators=p.accumulators)
+            (nest,) = self._loops(rest, body, p.accumulators, lanes=True)
             assert isinstance(nest, For)
             nest.finish = False
             inner = nest
         partials = {a.name: self._partials(a, count) for a in p.accumulators}
         leave: list[Statement] = [Partial(a, partials[a.name], Index.var(block)) for a in p.accumulators]
-        outer = For(block, (Index(count),), [inner, *leave])
+        outer = For(block, (Index(count),), [inner, *leave], PARALLEL)
         return outer, [Finish(a, partials[a.name], count, total) for a in p.accumulators]
 
     def _column(self) -> list[Statement]:
-        """Kept axes outside, reduced ones inside; vectors along the last axis of the space."""
+        """Kept axes outside, reduced ones inside: in order where the last axis of the space is kept, else over lanes."""
         looped = [s for s in self.group.stages if s.kind == "reduce"]
         after = [s for s in self.group.stages if s.kind == "map"]
         first = looped[0]
@@ -202,9 +199,7 @@ class Nest:
             self._add(p, stage)
         inner_loops = [(f"a{axis}", first.space[axis]) for axis in gone]
         last_kept = kept[-1] == len(first.space) - 1
-        body = self._loops(
-            inner_loops, list(p.statements), vector=None if last_kept else len(gone) - 1, accumulators=p.accumulators
-        )
+        body = self._loops(inner_loops, list(p.statements), p.accumulators, lanes=not last_kept)
         rename = {f"a{position}": Index.var(f"a{axis}") for position, axis in enumerate(kept)}
         for accumulator, stage in zip(p.accumulators, looped, strict=True):
             self._bind(stage, accumulator)
@@ -219,18 +214,7 @@ class Nest:
             if len(outer) == 1 and not after and all(isinstance(a.op, PlainSum) for a in p.accumulators):
                 return self._added_in_row_blocks(p, looped, outer[0], gone[0], first.space[gone[0]], body[1:])
             return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
-        return self._tiled(outer, body) if last_kept else self._loops(outer, body, vector=None)
-
-    def _tiled(self, outer: Sequence[tuple[str, Poly]], body: list[Statement]) -> list[Statement]:
-        """Loops whose last one runs over vectors of columns, several at a time where rows are long."""
-        nest = self._loops(outer, body, vector=len(outer) - 1)
-        if self._value(outer[-1][1]) >= self.shape.wide_columns:
-            loop = nest[0]
-            while isinstance(loop, For) and not loop.vector:
-                loop = loop.body[0]
-            assert isinstance(loop, For)
-            loop.tile = self.shape.tile_vectors  # fewer pages are touched for each cache line
-        return nest
+        return self._loops(outer, body)
 
     def _is_tall(self, p: Pass, rows: Poly, columns: Poly) -> bool:
         """Worth taking blocks of rows: the columns of one vector would touch a page a row."""
@@ -258,26 +242,24 @@ class Nest:
         at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
         left = Index.of(rows, {block: Poly.constant(-size)})
         steps = substitute(list(p.statements), {row: at})
-        inner = For(row, (Index(Poly.constant(size)), left), steps, accumulators=p.accumulators, finish=False)
+        inner = For(row, (Index(Poly.constant(size)), left), steps, SERIAL, p.accumulators, finish=False)
         stored = [Partial(a, partials[a.name], base + Index.var(block).scale(columns)) for a in p.accumulators]
-        across = For(column, (Index(columns),), [inner, *stored], vector=True)
-        first = self._loops(batch, [For(block, (Index(count),), [across])], vector=None)
+        first = self._loops([*batch, (block, count), (column, columns)], [inner, *stored])
         joined = [Finish(a, partials[a.name], count, rows, base, columns) for a in p.accumulators]
-        return [*first, *self._loops(outer, [*joined, *after], vector=len(outer) - 1)]
+        return [*first, *self._loops(outer, [*joined, *after])]
 
     def _added_in_row_blocks(
         self, p: Pass, stages: list[Stage], kept: tuple[str, Poly], axis: int, rows: Poly, stored: list[Statement]
     ) -> list[Statement]:
         """As `_in_row_blocks`, for sums that need no compensation: each block is added to the result."""
-        column, columns = kept
         row, block = f"a{axis}", "b"
-        wide = self._value(columns) * p.accumulators[0].dtype.itemsize >= self.shape.wide_row_bytes
+        wide = self._value(kept[1]) * p.accumulators[0].dtype.itemsize >= self.shape.wide_row_bytes
         size = self.shape.few_block_rows if wide else self.shape.block_rows
         count = self.sizes.fresh(-(-self._value(rows) // size))
         at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
         left = Index.of(rows, {block: Poly.constant(-size)})
         steps = substitute(list(p.statements), {row: at})
-        inner = For(row, (Index(Poly.constant(size)), left), steps, accumulators=p.accumulators)
+        inner = For(row, (Index(Poly.constant(size)), left), steps, SERIAL, p.accumulators)
         started: list[Statement] = []
         added: list[Statement] = []
         for s in stored:
@@ -286,9 +268,7 @@ class Nest:
             started.append(Store(s.buffer, s.offset, zero, s.origins))
             total = Apply(Add(), (Load(s.buffer, s.offset), s.value), s.buffer.dtype, origins=s.origins)
             added.append(Store(s.buffer, s.offset, total, s.origins))
-        across = For(column, (Index(columns),), [inner, *added], vector=True, tile=self.shape.tile_vectors)
-        begin = For(column, (Index(columns),), started, vector=True)
-        return [begin, For(block, (Index(count),), [across])]
+        return [*self._loops([kept], started), For(block, (Index(count),), self._loops([kept], [inner, *added]))]
 
     def _scan(self) -> list[Statement]:
         """Every stage over one space; the scanned axis is the innermost loop, from its first element on or from its last."""
@@ -314,9 +294,7 @@ class Nest:
                 if isinstance(s, Step):
                     s.index = Index.var(var)
         others = [(f"a{axis}", m) for axis, m in enumerate(first.space) if axis != first.along]
-        across = first.along < len(first.space) - 1
-        others, body = collapse(others, self._loops([(var, n)], body, vector=None, accumulators=accumulators))
-        return self._tiled(others, body) if across else self._loops(others, body, vector=None)
+        return self._loops(*collapse(others, self._loops([(var, n)], body, accumulators)))
 
     # -- passes
 
@@ -389,7 +367,7 @@ class Nest:
             position = position + Index.var(f"a{axis}").scale(stride)
         return position
 
-    def _keep_dear(self, passes: Sequence[Pass], k: int) -> None:
+    def _keep_expensive(self, passes: Sequence[Pass], k: int) -> None:
         """What a pass computed at some cost and a later pass needs again stays in a row of scratch."""
         inner_vars = {f"a{axis}" for axis in range(k, k + 8)}
         made: dict[int, Pass] = {}
@@ -399,14 +377,14 @@ class Nest:
             for s in p.statements:
                 replaced: dict[int, Expr] = {}
                 for root in expressions(s):
-                    self._find_dear(root, p, made, kept, inner_vars, k, replaced, set())
+                    self._find_expensive(root, p, made, kept, inner_vars, k, replaced, set())
                 statements.append(replace(s, replaced) if replaced else s)
             p.statements[:] = statements
             for s in p.statements:
                 for root in expressions(s):
                     _mark(root, p, made)
 
-    def _find_dear(
+    def _find_expensive(
         self, e: Expr, p: Pass, made: dict[int, Pass], kept: dict[int, Load], inner: set[str], k: int,
         replaced: dict[int, Expr], seen: set[int],
     ) -> None:  # fmt: skip
@@ -422,7 +400,7 @@ class Nest:
             replaced[id(e)] = kept[id(e)]
             return
         for part in e.parts:
-            self._find_dear(part, p, made, kept, inner, k, replaced, seen)
+            self._find_expensive(part, p, made, kept, inner, k, replaced, seen)
 
     def _keep(self, e: Expr, p: Pass, k: int) -> Load:
         strides = contiguous_strides(p.inner)
@@ -430,11 +408,15 @@ class Nest:
         for axis, stride in enumerate(strides):
             offset = offset + Index.var(f"a{k + axis}").scale(stride)
         for s in p.statements:
-            if isinstance(s, Store) and s.value is e and not s.buffer.stream and not s.gathered:
+            if isinstance(s, Store) and s.value is e and not s.gathered and self._is_cached(s.buffer):
                 return Load(s.buffer, s.offset)
         row = self.temp("row", p.inner, e.dtype)
         p.statements.insert(0, Store(row, offset, e, e.origins))
         return Load(row, offset)
+
+    def _is_cached(self, buffer: Buffer) -> bool:
+        """Is it a good place to read back from?"""
+        return buffer.kind != "output" or self._extent_value(buffer.shape) * buffer.dtype.itemsize < self.shape.stream_bytes
 
     # -- statements
 
@@ -471,15 +453,20 @@ class Nest:
         self,
         loops: Sequence[tuple[str, Poly]],
         body: list[Statement],
-        vector: int | None,
         accumulators: Sequence[Accumulator] = (),
+        lanes: bool = False,
     ) -> list[Statement]:
+        """Loops whose iterations each store elements of their own; with accumulators, loops of a reduction, the innermost
+        perhaps over lanes."""
         if not loops and accumulators:
-            loops, vector = [("one", ONE)], None
+            loops, lanes = [("one", ONE)], False
+        kind = SERIAL if accumulators else PARALLEL
         for position in reversed(range(len(loops))):
             var, n = loops[position]
-            started = list(accumulators) if position == 0 else []
-            body = [For(var, (Index(n),), body, vector=position == vector, accumulators=started)]
+            is_last = position == len(loops) - 1
+            body = [For(var, (Index(n),), body, LANES if lanes and is_last and accumulators else kind)]
+        if accumulators:
+            body[0].accumulators = list(accumulators)  # type: ignore[union-attr]
         return body
 
     def _value(self, n: Poly) -> int:
@@ -586,7 +573,7 @@ def substitute(
             assert isinstance(s, For)
             extent = tuple(i.substitute(values) for i in s.extent)
             body = substitute(s.body, values, positions=positions)
-            out.append(For(s.var, extent, body, s.vector, s.accumulators, s.finish, s.tile))
+            out.append(For(s.var, extent, body, s.kind, s.accumulators, s.finish))
     return out
 
 

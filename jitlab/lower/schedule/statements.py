@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from jitlab.ir import Copied, Node, Poly
 from jitlab.ir.programs.program import (
+    ASCENDING,
+    PARALLEL,
     Apply,
     Buffer,
     CheckedIndex,
@@ -17,6 +19,7 @@ from jitlab.ir.programs.program import (
     Let,
     Load,
     Local,
+    LoopKind,
     Scalar,
     Statement,
     Store,
@@ -38,7 +41,7 @@ from jitlab.ops.library_operations import Library as LibraryOperation
 from .dependence import Relation, relation
 from .inlining import Position, Reader, gather_positions
 from .library_calls import Library, write_call
-from .loop_fusion import joined
+from .loop_fusion import joined, nest_of
 from .loops_and_branches import name_definitions, write_branch, write_define, write_loop
 from .schedule import Nest, collapse, replaced
 
@@ -77,7 +80,7 @@ class BlockWriter:
             yield group, statements, sorted((n for n in made if n in order), key=order.__getitem__)
 
     def statements(self) -> list[Statement]:
-        """The whole block, in order; nests are without vectors yet."""
+        """The whole block, in order."""
         done: list[Statement] = []
         mine: list[Statement] = []
         before: list[Group] = []
@@ -204,36 +207,38 @@ class BlockWriter:
     def _store_safely(self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr) -> list[Statement]:
         """out[target] = value for all iterations, the right side as it was before the first store."""
         loops = _unit_stride_last(out.offset(target), loops)
-        value, before = self._protected(node, out, target, loops, value)
+        value, before, kind = self._protected(node, out, target, loops, value)
         store = Store(out, out.offset(target), value, node.origins, position=target)
-        return [*before, *self.nest(loops, [store])]
+        return [*before, *self.nest(loops, [store], kind)]
 
     def _protected(
         self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr
-    ) -> tuple[Expr, list[Statement]]:
+    ) -> tuple[Expr, list[Statement], LoopKind]:
         if not loops:
-            return value, []
+            return value, [], PARALLEL
         spoiled = []
+        kind = PARALLEL
         for load in _loads(value, out):
             known = load.position is not None and not load.gathered
             how = relation(target, load.position, loops, self.ranges) if known and load.position else Relation.OVERLAP
             if how not in self.shared.harmless:
                 spoiled.append(load)
+            elif how is Relation.AHEAD:
+                kind = ASCENDING
         if not spoiled:
-            return value, []
+            return value, [], kind
         parts = [[(v, n) for v, n in loops if load.offset.coefficient(v).terms] for load in spoiled]
         whole = any(load.gathered or len(part) == len(loops) for load, part in zip(spoiled, parts, strict=True))
         if whole:
             self.shared.copies.append(copied(node, Copied.OVERLAP, self._bytes(loops, out)))
-            kept, statements = self._keep(value, loops, node)
-            return kept, statements
+            return *self._keep(value, loops, node), PARALLEL
         self.shared.copies.append(copied(node, Copied.SNAPSHOT, sum(self._bytes(part, out) for part in parts)))
         statements = []
         instead: dict[int, Expr] = {}
         for load, part in zip(spoiled, parts, strict=True):
             instead[id(load)], stores = self._keep(load, part, node)
             statements += stores
-        return replaced(value, instead), statements
+        return replaced(value, instead), statements, kind
 
     def _bytes(self, loops: Loops, buffer: Buffer) -> int:
         size = buffer.dtype.itemsize
@@ -302,14 +307,11 @@ class BlockWriter:
         target = where(position)
         return self.nest(loops, [Store(out, out.offset(target), reader.read(source, position), node.origins, position=target)])
 
-    def nest(self, loops: Loops, body: list[Statement]) -> list[Statement]:
-        """Loops around statements, the innermost over vectors; a body's nests are joined with their neighbours first."""
+    def nest(self, loops: Loops, body: list[Statement], kind: LoopKind = PARALLEL) -> list[Statement]:
+        """Loops around statements; a body's nests are joined with their neighbours first."""
         if not self.block.ordered:
             loops, body = collapse(loops, body)
-        for i in reversed(range(len(loops))):
-            vector = i == len(loops) - 1 and not self.block.ordered
-            body = [For(loops[i][0], (Index(loops[i][1]),), body, vector)]
-        return body
+        return [nest_of(loops, body, kind)] if loops else body
 
 
 class Finder:

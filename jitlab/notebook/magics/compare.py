@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from jitlab import events
@@ -31,6 +31,7 @@ from jitlab.messages.escape import clean
 from jitlab.report import Recording
 from jitlab.report.render import wording
 from jitlab.runtime import watching
+from jitlab.support.lazy_dataclass import dataclass
 
 from .timing import Replays, repeated
 

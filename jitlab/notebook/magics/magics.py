@@ -366,7 +366,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _in_place(raw: str, cell: str, code: str) -> str:
-    """The cell's code below its magic (as a comment), so that its lines have the numbers that the person sees."""
+    """The cell's code below its magic (as a comment), so that its lines have the numbers that the user sees."""
     raw_lines, cell_lines = raw.rstrip().split("\n"), cell.rstrip().split("\n")
     above = len(raw_lines) - len(cell_lines)
     if above < 0 or raw_lines[above:] != cell_lines:

@@ -203,7 +203,7 @@ class Runner:
                     why = replay(recording)
                 except KeyboardInterrupt:
                     why = f"{what} was interrupted; the cell itself had ended"
-                except Exception as raised:  # the cell has run: what a second run meets is no error of the person's
+                except Exception as raised:  # the cell has run: what a second run meets is no error of the user's
                     text = clean(f"{raised}".strip().split("\n")[0]) or type(raised).__name__
                     why = f"run again, the cell does something else: {text.rstrip('.')}"
         if why:

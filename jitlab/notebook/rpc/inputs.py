@@ -11,7 +11,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from jitlab.api.check.replaying import Call, States, generators
 from jitlab.capture import random_states
 from jitlab.notebook.magics.compare import Comparison
 from jitlab.runtime import Executable
+from jitlab.support.lazy_dataclass import dataclass
 
 from .jobs import Refused
 

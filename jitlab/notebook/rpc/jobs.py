@@ -1,4 +1,4 @@
-"""Jobs: long work that a person asked for (what-if, sweep, measure, check), in one thread, only while no cell runs.
+"""Jobs: long work that a user asked for (what-if, sweep, measure, check), in one thread, only while no cell runs.
 
 A job works in *rounds* and calls `checkpoint` between them. A cell that starts waits for the round that is being run, no
 longer: the job stops there, goes back into the queue, and begins again when the cell has ended.
@@ -11,19 +11,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Any
 
 from jitlab import events
 from jitlab.errors import JitlabError
+from jitlab.support.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 Tell = Callable[[Json], object]
 SoFar = Callable[[dict[str, Any]], Json | None]
 
 KINDS = ("whatif", "sweep", "measure", "check")
-MOST_QUEUED = 20  # a person does not wait for more
+MOST_QUEUED = 20  # a user does not wait for more
 MOST_UNFINISHED = 3  # each keeps copies of its inputs
 KEPT = 64  # ended jobs whose last state can still be told
 CELL = "a job of jitlab's panel"  # events under it belong to no cell
@@ -36,7 +37,7 @@ class Preempted(BaseException):
 
 
 class Cancelled(BaseException):
-    """The person wants no answer any more, or the kernel's session ends."""
+    """The user wants no answer any more, or the kernel's session ends."""
 
 
 class Refused(JitlabError, RuntimeError):
@@ -76,7 +77,7 @@ class JobContext:
         self._job = job
         self.cell = job.cell
         self.memory = job.memory  # outlives a pause: what was built and measured need not be made again
-        self.continued = job.continued  # times that a person asked for more
+        self.continued = job.continued  # times that a user asked for more
 
     def checkpoint(self) -> None:
         """Call it between two rounds. Raises Preempted when a cell wants to start, Cancelled when nobody waits any more."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jitlab.errors import JitlabError
+from jitlab.support.lazy_dataclass import dataclass
 
 from .jobs import Refused, sentence_of
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from jitlab.ops.base import Elementwise, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.leaf_operations import Constant
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import variable
 
 from . import complex_bodies
@@ -31,8 +31,6 @@ J8 = np.array([-1, 2, 0, 0, 3, -2, 100, 1], np.int8)
 BOOLS = np.array([True, False, True, True, False, False, True, False])
 SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
 COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::-1], strict=True)])
-
-NO_COMPLEX = "no loop body for complex numbers"
 
 
 class Unary(Elementwise):
@@ -47,8 +45,8 @@ class Unary(Elementwise):
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
-        slope = conj(self.derivative(x, out))
-        return [unless_zero(g, multiply(g, slope)) if self.singular else along(g, slope, x)]
+        derivative = conj(self.derivative(x, out))
+        return [unless_zero(g, multiply(g, derivative)) if self.singular else along(g, derivative, x)]
 
 
 @dataclass(frozen=True)
@@ -241,7 +239,7 @@ class Abs(Unary):
         (x,) = inputs
         if x.dtype.kind != "c":
             return [multiply(g, elementwise(Sign(), x))]
-        direction = select(equal(out, 0), zero_like(x), divide(x, out))  # no slope at the tip of the cone
+        direction = select(equal(out, 0), zero_like(x), divide(x, out))  # no derivative at the tip of the cone
         return [unless_zero(g, multiply(g, direction))]
 
     def body(self, e: Emitter, *xs: Any) -> Any:
@@ -367,18 +365,18 @@ class Pow(Elementwise):
             exponent = y.op.value.item()
             if exponent == 0:
                 return [None, None]
-            slope = multiply(_power(x, exponent - 1, y.dtype), exponent)
+            derivative = multiply(_power(x, exponent - 1, y.dtype), exponent)
             safe = exponent.real >= 1 if isinstance(exponent, complex) else exponent >= 1
-            gx = multiply(g, conj(slope))
+            gx = multiply(g, conj(derivative))
             gx = gx if safe else unless_zero(g, gx)
         else:
-            slope = multiply(y, elementwise(Pow(), x, subtract(y, 1)))
-            gx = unless_zero(g, multiply(g, conj(select(equal(y, 0), zero_like(y), slope))))
+            derivative = multiply(y, elementwise(Pow(), x, subtract(y, 1)))
+            gx = unless_zero(g, multiply(g, conj(select(equal(y, 0), zero_like(y), derivative))))
         from .math_functions import Log
 
         one = constant(1, x.dtype)
         positive = greater(x, 0) if x.dtype.kind != "c" else not_equal(x, 0)
-        log = elementwise(Log(), select(positive, x, one))  # 0**y is 0 around y > 0; x < 0 has no slope along y
+        log = elementwise(Log(), select(positive, x, one))  # 0**y is 0 around y > 0; x < 0 has no derivative along y
         return [gx, unless_zero(g, multiply(g, conj(multiply(out, log))))]
 
     def with_known(self, node: Node) -> tuple[Elementwise, tuple[Node, ...]]:
@@ -742,16 +740,16 @@ def zero_like(x: Node) -> Node:
 
 
 def unless_zero(g: Node, value: Node) -> Node:
-    """`value`, g times a slope, but 0 where it is NaN though g is 0: an infinite slope that nothing flows through is no NaN.
+    """`value`, g times a derivative, but 0 where it is NaN though g is 0: nothing flows through an infinite derivative then.
 
-    Where the slope is finite nothing is selected, so that the second derivative sees it although g is 0 there.
+    Where the derivative is finite nothing is selected, so that the second derivative sees it although g is 0 there.
     """
     return select(both(equal(g, 0), is_nan(value)), zero_like(value), value)
 
 
-def along(g: Node, slope: Node, *from_values: Node) -> Node:
-    """g times a slope that is computed from these values: `unless_zero` where one of them may be infinite or NaN."""
-    result = multiply(g, slope)
+def along(g: Node, derivative: Node, *from_values: Node) -> Node:
+    """g times a derivative that is computed from these values: `unless_zero` where one of them may be infinite or NaN."""
+    result = multiply(g, derivative)
     return unless_zero(g, result) if any(may_be_infinite(x) for x in from_values) else result
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from jitlab.ir import ArrayType, Node
 from jitlab.ops.base import Elementwise, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.emitter import Emitter
+from jitlab.support.lazy_dataclass import dataclass
 
 X = np.linspace(-2.0, 2.0, 8)
 

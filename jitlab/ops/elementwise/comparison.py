@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ops.base import Elementwise
 from jitlab.ops.emitter import Emitter
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import complex_bodies
 from .arithmetic import BOOLS, COMPLEX_SPECIALS, I8, J8, SPECIALS, X, Y, Z

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Node
 from jitlab.ops.build_nodes import elementwise
 from jitlab.ops.emitter import Emitter
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import complex_bodies
 from .arithmetic import I8, SPECIALS, Sqrt, Square, Unary, X, Z, add, divide, multiply, negative, subtract
@@ -307,7 +307,7 @@ class Erf(Function):
 
 
 class Rounding(Unary):
-    """A whole number near x; integers stay as they are. Its slope is 0 wherever it has one."""
+    """A whole number near x; integers stay as they are. Its derivative is 0 wherever it has one."""
 
     def round(self, e: Emitter, x: Any) -> Any:
         raise NotImplementedError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from jitlab.ops.build_nodes import apply, cast, elementwise
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.numpy_api.arguments import node, refuse
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .arithmetic import I8, J8, SPECIALS, Imag, Real, X, Y, equal, multiply, negative, subtract, unless_zero
 from .math_functions import Exp, Exp2, Trunc

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.numpy_api.arguments import as_axes, node, operand, refuse
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import arithmetic as ar
 from . import comparison as co
@@ -68,10 +68,10 @@ class Special(Library):
         return Cost(int(self.flops_per_element * out.count), sum(t.nbytes for t in types), out.nbytes)
 
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        slopes = DERIVATIVES.get(self.function)
-        if slopes is None:
+        derivatives = DERIVATIVES.get(self.function)
+        if derivatives is None:
             raise NotImplementedError(f"{self.function} has no gradient")
-        return [None if slope is None else unless_zero(g, multiply(g, slope)) for slope in slopes(out, *inputs)]
+        return [None if each is None else unless_zero(g, multiply(g, each)) for each in derivatives(out, *inputs)]
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

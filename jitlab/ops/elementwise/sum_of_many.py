@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Node
 from jitlab.ops.base import Cost, Elementwise
 from jitlab.ops.emitter import Emitter
+from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Extent, Node, NotRolled, fixed, poly, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, result_dtype
+from jitlab.support.lazy_dataclass import dataclass
 
 from .creation import fill
 from .views import (

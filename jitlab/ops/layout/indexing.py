@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_shape
 from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, constant, fitting
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import moving_subscripts
 from .creation import zeros

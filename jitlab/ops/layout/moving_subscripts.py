@@ -7,7 +7,6 @@ integer computed at run time (`Define`), an index that may be out of range is ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +33,7 @@ from jitlab.ops.elementwise.arithmetic import Add, FloorDiv, Maximum, Minimum
 from jitlab.ops.elementwise.casts import Cast, Select
 from jitlab.ops.elementwise.comparison import Less
 from jitlab.ops.leaf_operations import Constant, Length
+from jitlab.support.lazy_dataclass import dataclass
 
 INT64 = np.dtype("i8")
 ONE = Poly.constant(1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply
+from jitlab.support.lazy_dataclass import dataclass
 
 #: One entry for each base axis: (offset, step, axis of the view that runs along it, or None for a fixed position).
 AxisMap = tuple[tuple[int, int, int | None], ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.numpy_api.arguments import as_axis, as_count
 from jitlab.ops.numpy_api.rules_creation import numbers_along
+from jitlab.support.lazy_dataclass import dataclass
 
 from .indexing import Take
 from .views import transpose

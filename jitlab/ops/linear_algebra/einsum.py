@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitlab.ops.layout.views import View, expand_dims, reshape
 from jitlab.ops.numpy_api.arguments import as_dtype, node, refuse
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import matrix_products
 from .linear_systems import product

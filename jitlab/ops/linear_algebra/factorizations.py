@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from jitlab.ops.layout.concatenation import concatenate, part_view
 from jitlab.ops.layout.creation import Eye, Tri, zeros
 from jitlab.ops.library_operations import call, results_of
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import (
     HERMITIAN,

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Node, at_least, plain, same_extent
+from jitlab.ir import ArrayType, Extent, Node, at_least, same_extent
 from jitlab.ops.base import Cost, Unsupported
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise
 from jitlab.ops.elementwise import arithmetic as ar
@@ -27,6 +26,7 @@ from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.library_operations import Library
 from jitlab.ops.numpy_api.arguments import as_axis, as_count, node, operand, refuse
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import numpys_error
 
@@ -207,81 +207,6 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
     return apply(Irfft(along, odd, norm or "backward"), x)
 
 
-@rule(np.fft.hfft)
-def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    return irfft(ar.conj(x), n, axis, _swapped(x, n, axis, norm))
-
-
-@rule(np.fft.ihfft)
-def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    return ar.conj(rfft(x, n, axis, _swapped(x, n, axis, norm)))
-
-
-@rule(np.fft.fftn)
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    for n, axis in reversed(_lengths(x, s, axes)):
-        x = fft(x, n, axis, norm)
-    return x
-
-
-@rule(np.fft.ifftn)
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    for n, axis in reversed(_lengths(x, s, axes)):
-        x = ifft(x, n, axis, norm)
-    return x
-
-
-@rule(np.fft.rfftn)
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    lengths = _lengths(x, s, axes)
-    n, axis = lengths[-1]
-    x = rfft(x, n, axis, norm)
-    for n, axis in reversed(lengths[:-1]):
-        x = fft(x, n, axis, norm)
-    return x
-
-
-@rule(np.fft.irfftn)
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
-    refuse(out=out)
-    x = node(a)
-    lengths = _lengths(x, s, axes)
-    for n, axis in lengths[:-1]:
-        x = ifft(x, n, axis, norm)
-    n, axis = lengths[-1]
-    return irfft(x, None if s is None else n, axis, norm)
-
-
-@rule(np.fft.fft2)
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
-    return fftn(a, s, axes, norm, out)
-
-
-@rule(np.fft.ifft2)
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
-    return ifftn(a, s, axes, norm, out)
-
-
-@rule(np.fft.rfft2)
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
-    return rfftn(a, s, axes, norm, out)
-
-
-@rule(np.fft.irfft2)
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
-    return irfftn(a, s, axes, norm, out)
-
-
 def _cut(function: Any, x: Node, n: Any, axis: Any, norm: Any, asked: Any = None) -> tuple[Node, int]:
     """x cut, or filled up with zeros, to length n along the axis, in a dtype that is transformed; and the axis."""
     if isinstance(axis, Node) or isinstance(norm, Node):
@@ -303,28 +228,6 @@ def _cut(function: Any, x: Node, n: Any, axis: Any, norm: Any, asked: Any = None
             return apply(concatenation.part_view(x.type, axis, 0, n), x), axis
         x = concatenation.pad(x, [(0, n - length if a == axis else 0) for a in range(x.ndim)], [(0, 0)] * x.ndim)
     return x, axis
-
-
-def _swapped(x: Node, n: Any, axis: Any, norm: Any) -> Norm:
-    if norm is not None and norm not in ADJOINT:
-        numpys_error(np.fft.ihfft, x.type, n=n, axis=axis, norm=norm)
-    return ADJOINT[norm or "backward"]
-
-
-def _lengths(x: Node, s: Any, axes: Any) -> list[tuple[Any, int]]:
-    """The length asked for (None: the array's own) and the axis of each transform."""
-    if s is None and axes is None:
-        return [(None, axis) for axis in range(-x.ndim, 0)]
-    if s is None:
-        np.take(plain(x.shape), axes)  # raises IndexError as NumPy does
-        return [(None, axis) for axis in axes]
-    given = list(s)
-    if axes is None or any(n is None for n in given):
-        raise Unsupported("lengths without axes, or None among them, deprecated in NumPy")
-    if len(given) != len(axes):
-        raise ValueError("Shape and axes have different lengths.")
-    lengths = [as_count(n) for n in given]
-    return [(x.shape[axis] if int(n) == -1 else n, axis) for n, axis in zip(lengths, axes, strict=True)]
 
 
 @rule(np.fft.fftfreq)
@@ -355,23 +258,3 @@ def _numbers(start: int, count: int) -> Node:
 
 def _step(n: int, d: Any) -> Any:
     return ar.divide(1.0, ar.multiply(as_node(n) if isinstance(n, Extent) else n, operand(d)))
-
-
-@rule(np.fft.fftshift)
-def fftshift(x: Any, axes: Any = None) -> Node:
-    return _shifted(node(x), axes, 1)
-
-
-@rule(np.fft.ifftshift)
-def ifftshift(x: Any, axes: Any = None) -> Node:
-    return _shifted(node(x), axes, -1)
-
-
-def _shifted(x: Node, axes: Any, sign: int) -> Node:
-    """The halves of each axis exchanged."""
-    if x.ndim == 0 and axes is None:
-        numpys_error(np.fft.fftshift, x.type)
-    along = range(x.ndim) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
-    for axis in along:
-        x = concatenation.roll(x, sign * (int(x.shape[axis]) // 2), axis)
-    return x

@@ -12,7 +12,6 @@ differential Re sum(conj(g) dy).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, ClassVar
 
@@ -39,6 +38,7 @@ from jitlab.ops.layout.views import expand_dims, reshape, squeeze, transpose
 from jitlab.ops.library_operations import Library, call, results_of
 from jitlab.ops.numpy_api.arguments import node
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .matrix_products import matmul, swap_last
 
@@ -236,17 +236,6 @@ def det(a: Any) -> Node:
 @rule(np.linalg.slogdet)
 def slogdet(a: Any) -> Any:
     return named(np.linalg.slogdet, call(SlogDet(), square(a)))
-
-
-@rule(np.linalg.tensorinv)
-def tensorinv(a: Any, ind: Any = 2) -> Node:
-    x = node(a)
-    if not ind > 0:
-        raise ValueError("Invalid ind argument.")
-    count = product(x.shape[ind:])
-    if not x.ndim or int(count) == 0 or int(x.type.size) % int(count):
-        numpys_error(np.linalg.tensorinv, x.type, ind=ind)
-    return reshape(inv(reshape(x, (count, x.type.size // count))), (*x.shape[ind:], *x.shape[:ind]))
 
 
 @rule(np.linalg.tensorsolve)

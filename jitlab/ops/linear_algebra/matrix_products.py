@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from jitlab.ops.base import Cost, Operation, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, result_dtype
 from jitlab.ops.elementwise.arithmetic import conj, multiply
 from jitlab.ops.layout.views import expand_dims, squeeze, transpose
+from jitlab.support.lazy_dataclass import dataclass
 
 M = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
 N = np.array([[1.0, 2.0, -1.0, 0.5], [0.0, 1.5, 3.0, -2.0], [2.5, -0.5, 1.0, 1.0]])

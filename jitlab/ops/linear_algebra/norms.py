@@ -13,9 +13,8 @@ from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.comparison import Greater
 from jitlab.ops.layout.creation import zeros
-from jitlab.ops.layout.views import expand_dims, reshape, transpose
-from jitlab.ops.numpy_api.arguments import as_axes, as_axis, node
-from jitlab.ops.numpy_api.rules_views import moveaxis
+from jitlab.ops.layout.views import expand_dims, transpose
+from jitlab.ops.numpy_api.arguments import as_axis, node
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 
@@ -52,27 +51,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> No
     raise ValueError("Improper number of dimensions to norm.")
 
 
-@rule(np.linalg.vector_norm)
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: Any = False, ord: Any = 2) -> Node:
-    value = node(x)
-    flat, along, axes = value, axis, as_axes(axis, value.ndim, number=False)
-    if axis is None:
-        flat, along = reshape(value, (value.type.size,)), 0
-    elif isinstance(axis, tuple):
-        rest = [a for a in range(value.ndim) if a not in axes]
-        length = re.count_of(value.type, axes)
-        order = (*(as_axis(a, value.ndim) for a in axis), *rest)
-        flat = reshape(transpose(value, order), (length, *(value.shape[a] for a in rest)))
-        along = 0
-    result = norm(flat, ord, along)
-    return expand_dims(result, axes) if keepdims else result
-
-
-@rule(np.linalg.matrix_norm)
-def matrix_norm(x: Any, /, *, keepdims: Any = False, ord: Any = "fro") -> Node:
-    return norm(x, ord, (-2, -1), keepdims)
-
-
 def _vector_norm(x: Node, order: Any, axis: int, keepdims: bool) -> Node:
     axes = (axis,)
     if order is None or _is(order, 2):
@@ -100,7 +78,7 @@ def _matrix_norm(x: Node, order: Any, row: int, column: int, keepdims: bool) -> 
     if order is None or order in ("fro", "f"):
         return _root_of_squares(x, both, keepdims)
     if _is(order, 2) or _is(order, -2) or order == "nuc":
-        moved = apply(moveaxis(x.type, (row, column), (-2, -1))[0], x)
+        moved = transpose(x, [*(a for a in range(x.ndim) if a not in both), row, column])
         values = apply(SvdVals(), matrices(moved))
         last = (values.ndim - 1,)
         if order == "nuc":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from jitlab.ops.layout.views import expand_dims, squeeze
 from jitlab.ops.library_operations import call, results_of
 from jitlab.ops.numpy_api.arguments import NoValue, node
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import (
     SYMMETRIC,

@@ -16,16 +16,15 @@ from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply, cast, result_dtype
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.layout import concatenation
-from jitlab.ops.layout.creation import Eye
 from jitlab.ops.layout.indexing import read_index
-from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape, squeeze, transpose
-from jitlab.ops.numpy_api.arguments import as_axis, as_dtype, node, nodes, refuse
+from jitlab.ops.layout.views import expand_dims, reshape, squeeze, transpose
+from jitlab.ops.numpy_api.arguments import as_axis, as_dtype, node, refuse
 from jitlab.ops.numpy_api.rules_views import diagonal_view
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 
 from . import matrix_products
-from .linear_systems import Inv, check_square, linalg_dtype, numpys_error, product
+from .linear_systems import numpys_error, product
 
 BOOL = np.dtype(bool)
 
@@ -42,24 +41,11 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Node:
     return matrix_products.matmul(node(x1), node(x2))
 
 
-@rule(np.linalg.matmul)
-def linalg_matmul(x1: Any, x2: Any, /) -> Node:
-    return matrix_products.matmul(node(x1), node(x2))
-
-
 @rule(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Node:
     refuse(out=out)
     x, y = node(a), node(b)
     return matrix_products.outer(reshape(x, (x.type.size,)), reshape(y, (y.type.size,)))
-
-
-@rule(np.linalg.outer)
-def linalg_outer(x1: Any, x2: Any, /) -> Node:
-    x, y = node(x1), node(x2)
-    if x.ndim != 1 or y.ndim != 1:
-        numpys_error(np.linalg.outer, x.type, y.type)
-    return matrix_products.outer(x, y)
 
 
 @rule(np.inner)
@@ -101,11 +87,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
     return reshape(matrix_products.matmul(matrix, other), (*rows, *columns))
 
 
-@rule(np.linalg.tensordot)
-def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Node:
-    return tensordot(x1, x2, axes)
-
-
 @rule(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, keepdims: Any = False, **options: Any) -> Node:
     """Sums of conj(x1) * x2 along one axis, the others broadcast."""
@@ -123,11 +104,6 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, keepdims: An
     else:
         result = sum_of_products(x, y, 1)
     return expand_dims(result, (as_axis(axis, result.ndim + 1),)) if keepdims else result
-
-
-@rule(np.linalg.vecdot)
-def linalg_vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Node:
-    return vecdot(x1, x2, axis=axis)
 
 
 @rule(getattr(np, "matvec", None))  # since NumPy 2.2
@@ -192,14 +168,6 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     return concatenation.stack(parts, as_axis(axisc, parts[0].ndim + 1))
 
 
-@rule(np.linalg.cross)
-def linalg_cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Node:
-    x, y = node(x1), node(x2)
-    if not (same_extent(x.shape[axis], 3) and same_extent(y.shape[axis], 3)):
-        numpys_error(np.linalg.cross, x.type, y.type, axis=axis)
-    return cross(x, y, axis=axis)
-
-
 @rule(np.trace, method="trace")
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Node:
     refuse(out=out)
@@ -211,82 +179,6 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     if wanted == BOOL:
         raise Unsupported("a sum as bool", "dtype")
     return cast(re.reduce(re.Sum, cast(diagonal, wanted), (diagonal.ndim - 1,)), wanted)
-
-
-@rule(np.linalg.trace)
-def linalg_trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Node:
-    return trace(x, offset, -2, -1, dtype)
-
-
-@rule(np.linalg.matrix_power)
-def matrix_power(a: Any, n: Any) -> Node:
-    """Squarings and products, as many as n has bits; of a negative n with the inverse."""
-    x = node(a)
-    check_square(x)
-    if isinstance(n, Node):
-        raise Unsupported("an exponent that is a traced value", "data_dependent")
-    try:
-        n = operator.index(n)
-    except TypeError as error:
-        raise TypeError("exponent must be an integer") from error
-    if n == 0:
-        return broadcast_to(cast(apply(Eye((x.shape[-2], x.shape[-1]), 0)), x.dtype), x.shape)
-    if n < 0:
-        x, n = apply(Inv(), cast(x, linalg_dtype(x.dtype))), -n
-    if n == 3:
-        return matrix_products.matmul(matrix_products.matmul(x, x), x)
-    power: Node | None = None
-    result: Node | None = None
-    while n > 0:
-        power = x if power is None else matrix_products.matmul(power, power)
-        n, bit = divmod(n, 2)
-        if bit:
-            result = power if result is None else matrix_products.matmul(result, power)
-    assert result is not None
-    return result
-
-
-@rule(np.linalg.multi_dot)
-def multi_dot(arrays: Any, *, out: Any = None) -> Node:
-    """The product of several matrices in the order with the fewest multiplications."""
-    refuse(out=out)
-    parts = nodes(arrays)
-    if len(parts) < 2:
-        raise ValueError("Expecting at least two arrays.")
-    if len(parts) == 2:
-        return matrix_products.dot(*parts)
-    first, last = parts[0].ndim, parts[-1].ndim
-    parts[0] = expand_dims(parts[0], (0,)) if first == 1 else parts[0]
-    parts[-1] = expand_dims(parts[-1], (1,)) if last == 1 else parts[-1]
-    for part in parts:
-        if part.ndim != 2:
-            raise np.linalg.LinAlgError(f"{part.ndim}-dimensional array given. Array must be two-dimensional")
-    order = _chain_order([int(x.shape[0]) for x in parts] + [int(parts[-1].shape[1])])
-    result = _chained(parts, order, 0, len(parts) - 1)
-    if first == 1 and last == 1:
-        return read_index(result, (0, 0))
-    return reshape(result, (result.type.size,)) if 1 in (first, last) else result
-
-
-def _chain_order(extents: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to split the product of matrices i to j, for each (i, j): T. Cormen and others, "Introduction to Algorithms",
-    15.2. Of three matrices the last two come first when both ways cost the same, as in NumPy."""
-    count = len(extents) - 1
-    cost = {(i, i): 0 for i in range(count)}
-    order: dict[tuple[int, int], int] = {}
-    for length in range(1, count):
-        for i in range(count - length):
-            j = i + length
-            splits = [(cost[i, k] + cost[k + 1, j] + extents[i] * extents[k + 1] * extents[j + 1], k) for k in range(i, j)]
-            cost[i, j], order[i, j] = min(splits)
-    return order
-
-
-def _chained(parts: Sequence[Node], order: dict[tuple[int, int], int], i: int, j: int) -> Node:
-    if i == j:
-        return parts[i]
-    k = order[i, j]
-    return matrix_products.dot(_chained(parts, order, i, k), _chained(parts, order, k + 1, j))
 
 
 # helpers, also of `einsum`

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from jitlab.ops.base import Cost
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise.arithmetic import conj
 from jitlab.ops.library_operations import Library
+from jitlab.support.lazy_dataclass import dataclass
 
 Pairs = tuple[tuple[int, int], ...]
 X = np.random.default_rng(0).normal(size=(2, 4, 5, 6))

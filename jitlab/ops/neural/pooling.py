@@ -7,7 +7,6 @@ XLA have it; the mean of a window counts what lies inside the array alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Node, plain
 from jitlab.ops.base import Cost
 from jitlab.ops.build_nodes import apply
+from jitlab.support.lazy_dataclass import dataclass
 
 from .convolution import KINDS, Geometry, Windowed, X, window_counts
 

@@ -6,14 +6,17 @@ after:  np.clip(x, a_min=1, a_max=3, out=o)    np.dot(x, y)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .signatures import SIGNATURES
+from jitlab.support.lazy_dataclass import dataclass
+
+FILE = Path(__file__).with_name("signatures.json")
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,21 @@ def parameters_of(function: Any) -> Parameters | None:
 
 
 @cache
+def signatures() -> dict[str, str]:
+    """Function -> its parameters in order, as scripts/signatures.py writes them down; read when a call is first bound.
+
+    `=` stands behind a parameter that has a default; what stands before `/` is given by position alone, what comes after
+    `*` by name alone. Of a method the array itself is left out; `ufunc.reduce` is that of every ufunc.
+    """
+    read: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))["functions"]
+    return read
+
+
+@cache
 def _names() -> dict[Any, str]:
     """Function -> its name in the table; of several names the first."""
     found: dict[Any, str] = {}
-    for name in SIGNATURES:
+    for name in signatures():
         owner: Any = np
         for part in name.split("."):
             owner = getattr(owner, part, None)
@@ -85,7 +99,7 @@ def _names() -> dict[Any, str]:
 
 @cache
 def _parsed(name: str) -> Parameters | None:
-    parts = SIGNATURES[name].split()
+    parts = signatures()[name].split()
     is_open = bool(parts) and parts[-1].startswith("**")
     parts = parts[:-1] if is_open else parts
     if any(part.startswith("*") and part != "*" for part in parts):

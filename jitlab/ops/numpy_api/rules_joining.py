@@ -55,29 +55,6 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     return concatenation.stack(parts, operator.index(axis), _joined_dtype(parts, dtype, casting))
 
 
-@rule(np.vstack)
-def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Node:
-    parts = [at_least(x, 2) for x in nodes(tup)]
-    return concatenation.concatenate(parts, 0, _joined_dtype(parts, dtype, casting))
-
-
-@rule(np.hstack)
-def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Node:
-    parts = [at_least(x, 1) for x in nodes(tup)]
-    return concatenation.concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, _joined_dtype(parts, dtype, casting))
-
-
-@rule(np.dstack)
-def dstack(tup: Any) -> Node:
-    return concatenation.concatenate([at_least(x, 3) for x in nodes(tup)], 2)
-
-
-@rule(np.column_stack)
-def column_stack(tup: Any) -> Node:
-    parts = [transpose(at_least(x, 2)) if x.ndim < 2 else x for x in nodes(tup)]
-    return concatenation.concatenate(parts, 1)
-
-
 def at_least(x: Node, ndim: int) -> Node:
     """np.atleast_1d, 2d, 3d: a vector is a row in 2-d, and its axis is the middle one in 3-d."""
     if x.ndim >= ndim:
@@ -85,11 +62,6 @@ def at_least(x: Node, ndim: int) -> Node:
     if ndim == 3:
         return expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
     return expand_dims(x, tuple(range(ndim - x.ndim)))
-
-
-@rule(np.append)
-def append(arr: Any, values: Any, axis: Any = None) -> Node:
-    return concatenation.concatenate([node(arr), node(values)], None if axis is None else operator.index(axis))
 
 
 @rule(np.block)
@@ -285,6 +257,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Node:
     shifts, axes = np.broadcast_arrays(np.asarray(shift), np.asarray(axis))
     if shifts.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    if not x.ndim and not axes.size:
+        np.roll(0, (), ())  # raises
     for one, place in zip(shifts.flat, axes.flat, strict=True):
         x = concatenation.roll(x, int(one), int(place))
     return x

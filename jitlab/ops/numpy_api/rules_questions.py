@@ -8,17 +8,13 @@ import numpy as np
 
 from jitlab.ir import Node, same_extent
 from jitlab.ops.base import Unsupported, broadcast_shapes
-from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, elementwise, weak
+from jitlab.ops.build_nodes import apply, as_node, constant, dtype_of, elementwise, weak
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise import comparison as co
-from jitlab.ops.elementwise import math_functions as fu
-from jitlab.ops.layout.creation import fill
 from jitlab.ops.reducing.axis_reductions import All
 from jitlab.ops.registry import rule
 
 from .arguments import node, operand, refuse
-from .rules_elementwise import choose as either
-from .rules_elementwise import imag
 
 
 @rule(np.isclose)
@@ -88,29 +84,9 @@ def _infinity_and_sign(x: Any, out: Any) -> tuple[Node, Node]:
     return elementwise(co.IsInf(), value), elementwise(co.Signbit(), value)
 
 
-@rule(np.isreal)
-def isreal(x: Any) -> Node:
-    return elementwise(co.Equal(), imag(x), 0)
-
-
-@rule(np.iscomplex)
-def iscomplex(x: Any) -> Node:
-    value = node(x)
-    return elementwise(co.NotEqual(), apply(ar.Imag(), value), 0) if value.dtype.kind == "c" else fill(value.shape, False, bool)
-
-
 @rule(np.real_if_close)
 def real_if_close(a: Any, tol: Any = 100) -> Node:
     value = node(a)
     if value.dtype.kind == "c":
         raise Unsupported("whether the result is real depends on the data", "data_dependent")
     return value
-
-
-@rule(np.sinc)
-def sinc(x: Any) -> Node:
-    value = node(x)
-    scaled = ar.multiply(np.pi, value)
-    least = np.finfo(scaled.dtype).eps if scaled.dtype.kind == "f" else 1e-20
-    y = either(cast(scaled, bool), scaled, least)
-    return ar.divide(elementwise(fu.Sin(), y), y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from jitlab.ops.layout.creation import fill
 from jitlab.ops.layout.views import broadcast_to, expand_dims, transpose
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 
@@ -182,14 +182,6 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Node:
     return re.reduce(re.CountNonzero, x, as_axes(axis, x.ndim), flag(keepdims))
 
 
-@rule(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Node:
-    refuse(out=out)
-    x = node(a)
-    axes = as_axes(axis, x.ndim)
-    return ar.subtract(re.reduce(re.Max, x, axes, flag(keepdims)), re.reduce(re.Min, x, axes, flag(keepdims)))
-
-
 # -- means and spreads
 
 
@@ -319,7 +311,3 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
     scale = re.reduce(re.Sum, w, axes, flag(keepdims))
     result = ar.divide(re.reduce(re.Sum, ar.multiply(cast(x, dtype), w), axes, flag(keepdims)), scale)
     return (result, broadcast_to(scale, result.shape)) if returned else result
-
-
-
-

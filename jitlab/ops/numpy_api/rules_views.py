@@ -73,31 +73,6 @@ def swapaxes(x: ArrayType, axis1: Any, axis2: Any) -> Steps:
     return [transpose_view(x, order)]
 
 
-def moveaxis(x: ArrayType, source: Any, destination: Any) -> Steps:
-    sources = _axes(source, x.ndim)
-    targets = _axes(destination, x.ndim)
-    if len(sources) != len(targets):
-        raise ValueError("`source` and `destination` arguments must have the same number of elements")
-    order = [axis for axis in range(x.ndim) if axis not in sources]
-    for target, axis in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, axis)
-    return [transpose_view(x, order)]
-
-
-def rollaxis(x: ArrayType, axis: Any, start: Any = 0) -> Steps:
-    axis = as_axis(axis, x.ndim)
-    start = _axis(start)
-    if start < 0:
-        start += x.ndim
-    if not 0 <= start < x.ndim + 1:
-        raise np.exceptions.AxisError(f"'start' arg requires -{x.ndim} <= start < {x.ndim + 1}, but {start} was passed in")
-    if axis < start:
-        start -= 1
-    order = [a for a in range(x.ndim) if a != axis]
-    order.insert(start, axis)
-    return [transpose_view(x, order)]
-
-
 def expand_dims(x: ArrayType, axis: Any) -> Steps:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     return [expand_dims_view(x, [_axis(a) for a in axes])]
@@ -132,6 +107,8 @@ def reshape(x: ArrayType, /, shape: Any = None, order: Any = "C", *, copy: Any =
 def reshape_method(x: ArrayType, *shape: Any, order: Any = "C", copy: Any = None) -> Steps | None:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)):
         return reshape(x, shape[0], order, copy=copy)
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
     return reshape(x, shape, order, copy=copy)
 
 
@@ -153,7 +130,7 @@ def _new_shape(x: ArrayType, shape: Any) -> tuple[int, ...]:
         else:
             same_extent(known, x.size)
         return tuple(given)
-    misfit = f"cannot reshape array of size {int(x.size)} into shape {_text(given)}"
+    misfit = f"cannot reshape array of size {int(x.size)} into shape {_text(given).replace('-1', 'newaxis')}"
     if open_axes:
         if int(known) == 0 or int(x.size) % int(known):
             raise ValueError(misfit)
@@ -176,18 +153,6 @@ def flip(x: ArrayType, axis: Any = None) -> Steps:
     axes = range(x.ndim) if axis is None else _axes(axis, x.ndim)
     entries = tuple((n - 1 if int(n) else 0, -1, a) if a in axes else (0, 1, a) for a, n in enumerate(x.shape))
     return [View(entries, x.shape)]
-
-
-def flipud(x: ArrayType) -> Steps:
-    if x.ndim < 1:
-        raise ValueError("Input must be >= 1-d.")
-    return flip(x, 0)
-
-
-def fliplr(x: ArrayType) -> Steps:
-    if x.ndim < 2:
-        raise ValueError("Input must be >= 2-d.")
-    return flip(x, 1)
 
 
 def rot90(x: ArrayType, k: Any = 1, axes: Any = (0, 1)) -> Steps:
@@ -279,55 +244,12 @@ def array_split(x: ArrayType, indices_or_sections: Any, axis: Any = 0) -> list[S
     return parts
 
 
-def split(x: ArrayType, indices_or_sections: Any, axis: Any = 0) -> list[Steps]:
-    if _bounds(indices_or_sections, 0) is None and int(x.shape[as_axis(axis, x.ndim)]) % as_count(indices_or_sections):
-        raise ValueError("array split does not result in an equal division")
-    return array_split(x, indices_or_sections, axis)
-
-
-def split_along(axis: int, least: int, name: str) -> ViewRule:
-    """hsplit, vsplit, dsplit."""
-
-    def rule(x: ArrayType, indices_or_sections: Any) -> list[Steps]:
-        if x.ndim < least:
-            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
-        return split(x, indices_or_sections, 0 if x.ndim == 1 else axis)
-
-    return rule
-
-
 def _bounds(indices_or_sections: Any, n: int) -> list[int] | None:
     if isinstance(indices_or_sections, Node):
         raise Unsupported("sections that are traced values", "data_dependent")
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         return [as_count(i) for i in indices_or_sections]
     return None
-
-
-def unstack(x: ArrayType, /, *, axis: Any = 0) -> list[Steps]:
-    if x.ndim == 0:
-        raise ValueError("Input array must be at least 1-d.")
-    axis = as_axis(axis, x.ndim)
-    if not fixed(x.shape[axis]):
-        raise NotRolled("extents", f"np.unstack along an axis of length {poly(x.shape[axis])}, which moves with the loop")
-    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    result: list[Steps] = []
-    for i in range(int(x.shape[axis])):
-        entries = tuple(
-            (i, 1, None) if a == axis else (0, 1, a - (a > axis)) for a in range(x.ndim)
-        )
-        result.append([View(entries, shape)])
-    return result
-
-
-def diff(x: ArrayType, n: Any = 1, **options: Any) -> Steps | None:
-    """No difference is the array itself."""
-    return [] if type(n) is int and n == 0 else None
-
-
-def no_transform(x: ArrayType, **options: Any) -> Steps | None:
-    """Along no axis there is none: the array itself."""
-    return [] if x.ndim == 0 and not options else None
 
 
 def diag(x: ArrayType, k: Any = 0) -> Steps | None:
@@ -368,15 +290,10 @@ VIEWS: dict[Any, ViewRule] = {
     np.linalg.diagonal: linalg_diagonal,
     np.permute_dims: transpose,
     np.swapaxes: swapaxes,
-    np.moveaxis: moveaxis,
-    np.rollaxis: rollaxis,
     np.expand_dims: expand_dims,
     np.squeeze: squeeze,
     np.reshape: reshape,
     np.ravel: ravel,
-    np.flip: flip,
-    np.flipud: flipud,
-    np.fliplr: fliplr,
     np.rot90: rot90,
     np.broadcast_to: broadcast_to,
     np.diagonal: diagonal,
@@ -384,17 +301,9 @@ VIEWS: dict[Any, ViewRule] = {
     np.atleast_2d: atleast(2),
     np.atleast_3d: atleast(3),
     np.array_split: array_split,
-    np.split: split,
-    np.hsplit: split_along(1, 1, "hsplit"),
-    np.vsplit: split_along(0, 2, "vsplit"),
-    np.dsplit: split_along(2, 3, "dsplit"),
-    np.unstack: unstack,
     np.real: real,
     np.real_if_close: real,
-    np.diff: diff,
     np.diag: diag,
-    np.fft.fftn: no_transform,
-    np.fft.ifftn: no_transform,
     np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.reducing.axis_reductions import CountNonzero, highest, lowest
 from jitlab.ops.reducing.scans import accumulate_rule
 from jitlab.ops.registry import FUNCTIONS, rule, update
+from jitlab.support.lazy_dataclass import dataclass
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .rules_reductions import Kind, extreme_rule, flag, is_written, masked, started, sum_rule, truth_rule
@@ -89,7 +90,7 @@ class Fold(Reduction):
         return type(self.op).ufunc in (np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        """Equal extremes share the cotangent; of the others, the slope in each element."""
+        """Equal extremes share the cotangent; of the others, the derivative in each element."""
         (x,) = inputs
         ufunc = type(self.op).ufunc
         mine, result = expand_dims(g, self.axes), expand_dims(out, self.axes)
@@ -99,10 +100,10 @@ class Fold(Reduction):
             share = ar.divide(mine, ar.select(ar.equal(hits, 0), constant(1, g.dtype), hits))
             return [ar.select(hit, share, ar.zero_like(g))]
         if ufunc is np.hypot:
-            slope = ar.divide(x, ar.select(ar.equal(result, 0), constant(1, out.dtype), result))
+            derivative = ar.divide(x, ar.select(ar.equal(result, 0), constant(1, out.dtype), result))
         else:
-            slope = elementwise(Exp() if ufunc is np.logaddexp else Exp2(), ar.subtract(x, result))
-        return [ar.multiply(mine, slope)]
+            derivative = elementwise(Exp() if ufunc is np.logaddexp else Exp2(), ar.subtract(x, result))
+        return [ar.multiply(mine, derivative)]
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         return e.constant(neutral_of(type(self.op).ufunc, dtype), dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, eq
 from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.views import broadcast_to, expand_dims
+from jitlab.support.lazy_dataclass import dataclass
 
 BOOL, INT64 = np.dtype(bool), np.dtype("i8")
 MATRIX = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
@@ -143,9 +143,9 @@ class Prod(Reduction):
         return _widened(dtype)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        """The product of the others, also where x is 0: one zero leaves its own slope, two leave none.
+        """The product of the others, also where x is 0: one zero leaves its own derivative, two leave none.
 
-        Zeros stand in the slopes as factors, so that the second derivative is right there, too: of one zero and another
+        Zeros stand in the derivatives as factors, so that the second derivative is right there, too: of one zero and another
         element it is the product of the rest, of two zeros likewise.
         """
         (x,) = inputs
@@ -158,8 +158,8 @@ class Prod(Reduction):
         with_one = choose(is_zero, product, multiply(others, sum_of_zeros))
         with_two = choose(is_zero, multiply(product, subtract(sum_of_zeros, x)), zero_like(x))
         with_zeros = choose(equal(zeros, 1), with_one, choose(equal(zeros, 2), with_two, zero_like(x)))
-        slope = choose(equal(zeros, 0), others, with_zeros)
-        return [multiply(spread(g, self.axes, x), conj(slope))]
+        derivative = choose(equal(zeros, 0), others, with_zeros)
+        return [multiply(spread(g, self.axes, x), conj(derivative))]
 
     def prepare(self, e: Emitter, x: Any) -> Any:
         return e.cast(x, self.result_dtype(x.dtype))

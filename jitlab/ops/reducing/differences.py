@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +17,9 @@ from jitlab.ops.layout.creation import fill
 from jitlab.ops.layout.indexing import Take, read_index
 from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape
 from jitlab.ops.library_operations import Library
-from jitlab.ops.numpy_api.arguments import NoValue, as_axis, node, nodes, operand
+from jitlab.ops.numpy_api.arguments import as_axis, node, nodes, operand
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import axis_reductions as re
 from .scans import cumsum, scatter_along
@@ -38,30 +37,6 @@ def neighbours(x: Node, axis: int) -> Node:
     """The difference of neighbours; of bools, where they differ."""
     later, sooner = part(x, axis, slice(1, None)), part(x, axis, slice(None, -1))
     return elementwise(co.NotEqual(), later, sooner) if x.dtype.kind == "b" else ar.subtract(later, sooner)
-
-
-@rule(np.diff)
-def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any = NoValue) -> Node:
-    if n == 0:
-        return node(a)
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    x = node(a)
-    if x.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    axis = as_axis(axis, x.ndim)
-    parts = [x]
-    for given, first in ((prepend, True), (append, False)):
-        if given is NoValue:
-            continue
-        end = node(given)
-        if end.ndim == 0:
-            end = broadcast_to(end, tuple(1 if a == axis else m for a, m in enumerate(x.shape)))
-        parts = [end, *parts] if first else [*parts, end]
-    x = concatenate(parts, axis) if len(parts) > 1 else x
-    for _ in range(operator.index(n)):
-        x = neighbours(x, axis)
-    return x
 
 
 @rule(np.ediff1d)
@@ -191,26 +166,6 @@ def _times(number: float, h: Any) -> Any:
 
 def _over(number: float, h: Any) -> Any:
     return number / h if type(h) in (int, float) and h else ar.divide(number, h)
-
-
-@rule(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Node:
-    values = node(y)
-    axis = as_axis(axis, values.ndim)
-    if x is None:
-        width: Any = operand(dx)
-    else:
-        places = node(x)
-        if places.ndim == 1:
-            width = expand_dims(neighbours(places, 0), [a for a in range(values.ndim) if a != axis])
-        else:
-            width = neighbours(places, as_axis(axis, places.ndim))
-    pairs = ar.add(part(values, axis, slice(1, None)), part(values, axis, slice(None, -1)))
-    return re.reduce(re.Sum, ar.divide(ar.multiply(width, pairs), 2.0), (axis,))
-
-
-if hasattr(np, "trapz"):
-    rule(np.trapz)(trapezoid)
 
 
 @rule(np.unwrap)
@@ -515,5 +470,3 @@ def _piece(value: Any, x: Node) -> Node:
     if shape_of(value):
         raise Unsupported("an array as a piece")
     return broadcast_to(as_node(fitting(value, x.dtype), x.dtype), x.shape)
-
-

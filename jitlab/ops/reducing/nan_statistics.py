@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitlab.ops.numpy_api.arguments import NoValue, as_axes, as_axis, as_dtype, 
 from jitlab.ops.numpy_api.rules_reductions import degrees_of_freedom, flag, mask_for, squared, sum_rule, var
 from jitlab.ops.numpy_api.rules_reductions import mean as mean_rule
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import axis_reductions as re
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +13,12 @@ from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
 from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.emitter import Emitter
-from jitlab.ops.layout.concatenation import concatenate
-from jitlab.ops.layout.creation import Range, fill, zeros
+from jitlab.ops.layout.creation import Range, zeros
 from jitlab.ops.layout.indexing import ScatterAdd
-from jitlab.ops.layout.views import expand_dims, reshape
+from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.numpy_api.arguments import along, as_axis, as_dtype, node, refuse
 from jitlab.ops.registry import rule
+from jitlab.support.lazy_dataclass import dataclass
 
 from .axis_reductions import highest, lowest
 
@@ -137,7 +136,7 @@ class CumProd(Scan):
         return e.make_complex(e.sub(e.mul(a, c), e.mul(b, d)), e.add(e.mul(a, d), e.mul(b, c)))
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        """The slope at x[k] is the sum of g[i] times the product of the others up to i, for all i from k on.
+        """The derivative at x[k] is the sum of g[i] times the product of the others up to i, for all i from k on.
 
         Before the first zero that is (Σ g[i] out[i]) / x[k]; at the first zero the products have 1 in its place; after it
         every product has a zero that is not x[k].
@@ -297,38 +296,6 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 def _without_nan(x: Node, value: int) -> Node:
     return choose(is_nan(x), constant(value, x.dtype), x) if x.dtype.kind in "fc" else x
-
-
-@rule(np.cumulative_sum)
-def cumulative_sum(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
-) -> Node:
-    refuse(out=out)
-    return _cumulative(CumSum, x, axis, dtype, include_initial)
-
-
-@rule(np.cumulative_prod)
-def cumulative_prod(
-    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: Any = False
-) -> Node:
-    refuse(out=out)
-    return _cumulative(CumProd, x, axis, dtype, include_initial)
-
-
-def _cumulative(kind: type[CumSum] | type[CumProd], x: Any, axis: Any, dtype: Any, include_initial: Any) -> Node:
-    values = node(x)
-    if values.ndim == 0:
-        values = reshape(values, (1,))
-    if axis is None:
-        if values.ndim > 1:
-            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
-        axis = 0
-    axis = as_axis(axis, values.ndim)
-    result = running(kind, values, axis, dtype)
-    if not include_initial:
-        return result
-    shape = tuple(1 if a == axis else n for a, n in enumerate(result.shape))
-    return concatenate([fill(shape, 1 if kind is CumProd else 0, result.dtype), result], axis)
 
 
 def accumulate_rule(ufunc: np.ufunc) -> Any:

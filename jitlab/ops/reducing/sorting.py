@@ -1,9 +1,8 @@
-"""Sorting and searching: NumPy's own code as one call inside a cluster; their slopes are gathers by the order."""
+"""Sorting and searching: NumPy's own code as one call inside a cluster; their gradients are gathers by the order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.numpy_api.arguments import along, as_axes, as_axis, node, nodes, refuse
 from jitlab.ops.numpy_api.rules_reductions import flag
 from jitlab.ops.registry import rule, update
+from jitlab.support.lazy_dataclass import dataclass
 
 from .scans import positions_along, scatter_along
 
@@ -55,7 +55,7 @@ class Ordered(Library):
 
 @dataclass(frozen=True)
 class Sort(Ordered):
-    """`np.sort` along one axis; NaN last. Equal elements share no slope: each keeps its own."""
+    """`np.sort` along one axis; NaN last. Equal elements share no gradient: each keeps its own."""
 
     axis: int
     kind: str = "quicksort"
@@ -252,16 +252,6 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
 def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Node:
     x = node(a)
     return apply(Sort(as_axis(axis, x.ndim), sort_kind(kind, order, stable)), x)
-
-
-@rule(np.sort_complex)
-def sort_complex(a: Any) -> Node:
-    x = node(a)
-    result = apply(Sort(as_axis(-1, x.ndim)), x)
-    if x.dtype.kind == "c":
-        return result
-    return cast(result, np.dtype("c8") if x.dtype in (np.dtype("i1"), np.dtype("u1"), np.dtype("i2"), np.dtype("u2"))
-                else np.dtype("c16"))  # fmt: skip
 
 
 def _kth(kth: Any, x: Node, axis: int) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ import linecache
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jitlab import events
@@ -18,6 +17,7 @@ from jitlab.report.recording import Recording, Sampled, Tally, known_plan
 from jitlab.report.render import wording
 from jitlab.report.schema import VERSION, has, lists
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import default_target
 from jitlab.targets.target import Peaks
 
@@ -402,7 +402,10 @@ def _statements(recording: Recording) -> list[Json]:
     return whole_statements([
         {
             "text": _source_line(lines) or why or code, "lines": _spans(lines),
-            "reason": {"code": code, "text": told(why or wording.statement_reason(code), tally.met, tally.more)},
+            "reason": {
+                "code": code, "text": told(why or wording.statement_reason(code), tally.met, tally.more),
+                "args": {"why": why, "met": list(tally.met), "more": tally.more},
+            },
             "seconds": tally.ns / 1e9, "calls": tally.calls,
         }
         for (code, why, lines), tally in recording.statements.items()
@@ -416,7 +419,7 @@ def _loops(recording: Recording, titles: Titles) -> list[Json]:
         {
             "function": titles.function(function), "text": _loop_head(lines) or "loop", "lines": _spans(lines),
             "iterations": tally.iterations, "times": tally.times,
-            "reason": {"code": code, "text": wording.loop_reason(code, why)},
+            "reason": {"code": code, "text": wording.loop_reason(code, why), "args": {"why": why}},
         }
         for (function, code, why, lines), tally in recording.loops.items()
     ]  # fmt: skip

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jitlab.ir import UNKNOWN, ClusterCode, Origin, Origins
 from jitlab.ir.programs.program_lines import located_lines
 from jitlab.messages import units
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import code_stages, target_of
 from jitlab.targets.target import Listed, Listing
 

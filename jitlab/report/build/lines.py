@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.render import wording
+from jitlab.support.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 Place = tuple[str, int]  # file and line

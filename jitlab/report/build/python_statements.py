@@ -1,4 +1,4 @@
-"""What Python ran of a cell, as a person counts it: a statement once, though it may run in steps, or for several reasons."""
+"""What Python ran of a cell, as a user counts it: a statement once, though it may run in steps, or for several reasons."""
 
 from __future__ import annotations
 

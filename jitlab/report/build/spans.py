@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jitlab import events
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
 

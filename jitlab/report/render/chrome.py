@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from jitlab.messages import units
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 

@@ -18,12 +18,8 @@ LINES = ("#0067a5", "#007a5a", "#8a6500", "#5a50b0", "#4b6a7c", "#7a5230")
 HOST = "#b04300"
 
 
-def report_dot(data: Mapping[str, Any]) -> str:
-    """All plans of a report: clusters as frames, kernels as frames inside, host operations as diamonds, cut edges dashed."""
-    return "\n".join(["digraph jitlab {", *("  " + line for line in report_lines(data)), "}", ""])
-
-
 def report_lines(data: Mapping[str, Any]) -> list[str]:
+    """All plans of a report: clusters as frames, kernels as frames inside, host operations as diamonds, cut edges dashed."""
     lines = [f"label={quoted(data['verdict']['lead'])};", "labelloc=t;", NODE_STYLE]
     names = {(op["plan"], op["name"]): f"n{i}" for i, op in enumerate(data["ops"])}
     cut = {(edge["plan"], edge["producer"], edge["consumer"]): edge for edge in data["boundaries"]}

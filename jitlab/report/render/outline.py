@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
 from jitlab.report.build.lines import home_file, where_text
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import wording
 
@@ -145,6 +146,16 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
     )  # fmt: skip
 
 
+def within(most_bytes: int, limits: Iterable[tuple[int, ...]], make: Callable[..., str]) -> str:
+    """What is made with the first of ever smaller limits that keeps it within these bytes, else with the last."""
+    made = ""
+    for limit in limits:
+        made = make(*limit)
+        if len(made.encode("utf-8", "replace")) <= most_bytes:
+            break
+    return made
+
+
 def _counts(verdict: Json) -> tuple[str, ...]:
     """Only what there is: a zero is left out."""
     words = []
@@ -178,7 +189,7 @@ def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
         for source in op["inputs"]:
             if source in ops and home[source] != home[name]:
                 reads[home[name]].add(home[source])
-                carried.setdefault((home[source], home[name]), {})[source] = _bytes(ops[source])
+                carried.setdefault((home[source], home[name]), {})[source] = wording.nbytes(ops[source])
     order = _sorted(reads, place)
     clusters = {c["name"]: i for i, c in enumerate(by_plan[title])}
     boxes: list[tuple[str, Box]] = []
@@ -434,15 +445,3 @@ def _sorted(reads: Mapping[str, set[str]], place: Mapping[str, int]) -> list[str
             if not waits[user]:
                 heapq.heappush(ready, (place[user], user))
     return order + sorted(set(reads) - set(order), key=lambda key: place[key])
-
-
-def _bytes(op: Json) -> int:
-    import numpy as np
-
-    count = 1
-    for n in op["shape"]:
-        count *= n
-    try:
-        return count * np.dtype(op["dtype"]).itemsize
-    except TypeError:
-        return 0

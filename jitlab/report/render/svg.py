@@ -16,7 +16,7 @@ from jitlab.messages.escape import clean
 from jitlab.report.build.lines import in_words
 
 from . import wording
-from .outline import PARTS, Box, Outline, RetraceRow, outline
+from .outline import PARTS, Box, Outline, RetraceRow, outline, within
 
 WIDTH = 760
 MARGIN = 16
@@ -49,11 +49,8 @@ _WIDTHS = [
 
 def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
     """The picture of a report, at most 40 kB: of very large ones the slowest boxes and kernels, the longest spans."""
-    for boxes, retraces, bars, kernels in ((12, 6, 110, 24), (12, 4, 50, 12), (8, 3, 30, 8), (4, 2, 10, 4), (1, 1, 1, 1)):
-        svg = _picture(outline(data, boxes, retraces, kernels), data, bars)
-        if len(svg.encode()) <= most_bytes:
-            break
-    return svg
+    limits = (110, 12, 6, 24), (50, 12, 4, 12), (30, 8, 3, 8), (10, 4, 2, 4), (1, 1, 1, 1)
+    return within(most_bytes, limits, lambda bars, *most: _picture(outline(data, *most), data, bars))
 
 
 def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:

@@ -15,7 +15,7 @@ from jitlab.report.build.lines import in_words as lines_in_words
 from jitlab.report.build.uses import uses_in_words
 
 from . import wording
-from .outline import PARTS, Box, KernelRow, Outline, outline
+from .outline import PARTS, Box, KernelRow, Outline, outline, within
 
 WIDTH = 100
 MOST_COPIES = 6  # told of a cluster
@@ -29,12 +29,8 @@ TIME_AT = 55  # the column where times end
 def report_text(data: Mapping[str, Any]) -> str:
     """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces. Of very
     large reports the slowest boxes and kernels."""
-    text = ""
-    for boxes, kernels in ((40, 40), (20, 12), (8, 6), (3, 3), (1, 1)):
-        text = _text(data, outline(data, boxes, most_kernels=kernels))
-        if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
-            break
-    return text
+    limits = (40, 40), (20, 12), (8, 6), (3, 3), (1, 1)
+    return within(MOST_BYTES, limits, lambda boxes, kernels: _text(data, outline(data, boxes, most_kernels=kernels)))
 
 
 def _text(data: Mapping[str, Any], o: Outline) -> str:

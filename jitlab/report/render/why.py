@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitlab.errors import OptionError
 from jitlab.messages.escape import clean
 from jitlab.report.flip_trial import flip_holds
 from jitlab.report.schema import Boundary, Op, Reason
+from jitlab.support.lazy_dataclass import dataclass
 
 from . import wording
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from types import FunctionType
 from typing import Any
 
@@ -71,7 +72,7 @@ def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
 
 
 def short_file(file: str) -> str:
-    """The name of a file without its folders, or what a person calls a cell: "In [3]"."""
+    """The name of a file without its folders, or what a user calls a cell: "In [3]"."""
     cell = re.fullmatch(r"<cell (\d+)>", file)
     return cell_names.get(file) or (f"In [{cell[1]}]" if cell else "") or file.replace("\\", "/").rsplit("/", 1)[-1]
 
@@ -186,3 +187,13 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return text in ("True", "False")
     return True
+
+
+def nbytes(op: Mapping[str, Any]) -> int:
+    """The bytes of an operation's value, from its type; 0 of what is no NumPy array."""
+    import numpy as np
+
+    try:
+        return int(prod(op["shape"]) * np.dtype(op["dtype"]).itemsize)
+    except TypeError:
+        return 0

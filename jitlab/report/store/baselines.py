@@ -6,12 +6,12 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
 from jitlab.report.duration_samples import MOST
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import default_target
 
 from .bounded_files import text_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from textwrap import wrap
 from typing import Any
@@ -13,6 +12,7 @@ from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.render import wording
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import FEWEST, difference, interval
 
 Json = dict[str, Any]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
 from jitlab.messages import units
 from jitlab.messages.escape import clean
+from jitlab.support.lazy_dataclass import dataclass
 
 from .baselines import Baseline
 from .comparing import compared

@@ -1,4 +1,4 @@
-"""Reports that are too big for the wire or for a notebook: what a person sees first, whole; the rest by its numbers.
+"""Reports that are too big for the wire or for a notebook: what a user sees first, whole; the rest by its numbers.
 
 A summary has every cluster and host operation (up to 2 000 of each), the slowest kernels, the longest spans, the heaviest
 boundaries and values, the operations that say on which lines all this stands, and `summary` with the counts of everything. The
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from jitlab.report.render import wording
 from jitlab.report.schema import lists
 
 Json = dict[str, Any]
@@ -92,33 +93,18 @@ def edges(data: Mapping[str, Any]) -> list[Json]:
                 count[op["plan"], of, into] += 1
                 if (op["plan"], source, into) not in seen:
                     seen.add((op["plan"], source, into))
-                    moved[op["plan"], of, into] += nbytes(ops[op["plan"], source])
+                    moved[op["plan"], of, into] += wording.nbytes(ops[op["plan"], source])
     return [
         {"plan": plan, "producer": of, "consumer": into, "count": number, "bytes": moved[plan, of, into]}
         for (plan, of, into), number in list(count.items())[: 2 * MOST_WHOLE]
     ]
 
 
-def nbytes(op: Mapping[str, Any]) -> int:
-    """The bytes of an operation's value, from its type."""
-    digits = "".join(c for c in op["dtype"] if c.isdigit())
-    size = int(digits) // 8 if digits else 1
-    for extent in op["shape"]:
-        size *= extent
-    return size
-
-
-def slowest(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
-    """Those that took longest, in their order."""
+def slowest(entries: Sequence[Mapping[str, Any]], keep: int, by: str = "seconds") -> list[Any]:
+    """Those that took longest, or have most `by`, in their order."""
     if len(entries) <= keep:
         return list(entries)
-    order = sorted(range(len(entries)), key=lambda i: (-(entries[i].get("seconds") or 0.0), i))
-    return [entries[i] for i in sorted(order[:keep])]
-
-
-def heavier(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
-    """Those of the most bytes, in their order."""
-    order = sorted(range(len(entries)), key=lambda i: (-(entries[i].get("bytes") or 0), i))
+    order = sorted(range(len(entries)), key=lambda i: (-(entries[i].get(by) or 0.0), i))
     return [entries[i] for i in sorted(order[:keep])]
 
 
@@ -223,8 +209,8 @@ def _first(entries: Sequence[Any], room: int) -> list[Any]:
 
 
 def _heaviest(boundaries: Sequence[Mapping[str, Any]], room: int) -> list[Any]:
-    entries = heavier(boundaries, MOST_WHOLE)
-    return heavier(entries, len(_first(entries, room)))
+    entries = slowest(boundaries, MOST_WHOLE, "bytes")
+    return slowest(entries, len(_first(entries, room)), "bytes")
 
 
 def _lane(lane: Mapping[str, Any], room: int, total: int) -> Json:

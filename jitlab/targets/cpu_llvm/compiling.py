@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -19,9 +19,11 @@ from jitlab import events
 from jitlab.config import config
 from jitlab.ir.programs.program import Program
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.target import Compiled, Origin, tell_compiled
 
 from . import machine
+from .cpu_schedule import Scheduled
 from .emit import codegen
 
 #: Kernels of a Program (a long loop that was unrolled) from which on the good tier would take minutes of a processor.
@@ -34,6 +36,7 @@ _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases th
 class MachineCode(Compiled):
     """Machine code of one Program. `run(context)` may be replaced by a faster one at any time; both give the same bits."""
 
+    program: Scheduled
     run: Callable[[int], int] = lambda context: 0
     better: Future[None] | None = None
     address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)  # of `run`; C code reads it here
@@ -60,7 +63,7 @@ def final_tier(program: Program) -> machine.Tier:
     return "quick" if len(program.kernels) > MOST_IMPROVED else "good"
 
 
-def machine_code(key: str, program: Program, origin: Origin) -> MachineCode:
+def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     """The machine code of a Program for the target with this key: of the disk, or compiled now."""
     result = MachineCode(key, program)
     store = machine.object_cache()
@@ -105,7 +108,7 @@ class Background:
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._has_ended = False
+        self._has_ended = self._works = False
         self._thread = threading.Thread(target=self._work, name="jitlab-compile", daemon=True)
         self._thread.start()
         atexit.register(self.shutdown)
@@ -124,8 +127,15 @@ class Background:
 
     def _work(self) -> None:
         while (given := self._jobs.get()) is not None:
+            self._works = True
             self._do(*given)
             del given
+            self._works = False
+
+    @property
+    def is_busy(self) -> bool:
+        """Does it work, or have work?"""
+        return self._works or not self._jobs.empty()
 
     @staticmethod
     def _do(future: Future[Any], job: Callable[[], Any]) -> None:

@@ -6,6 +6,12 @@ from functools import cache
 
 from jitlab.ir import Shape
 
+#: Columns from which on rows are long.
+WIDE_COLUMNS = 256
+
+#: Outputs that are larger are written past the caches.
+STREAM_BYTES = 16 << 20  # half of an L3 of 32 MB
+
 
 @cache
 def shape(has_gemm: bool) -> Shape:
@@ -15,10 +21,9 @@ def shape(has_gemm: bool) -> Shape:
         plain_sum_elements=256,  # what each lane adds up stays within the bound of docs/reference/numerics.md
         block_rows=32, few_block_rows=8, wide_row_bytes=1 << 13,
         tall_bytes=1 << 20,  # larger than the caches of a core
-        wide_columns=256,
+        wide_columns=WIDE_COLUMNS,
         has_gemm=has_gemm, gemm_multiplications=1 << 17,
         recompute_operations=8.0,
         vector_elements=8,
-        tile_vectors=4,  # a row of the tile is several cache lines
-        stream_bytes=16 << 20,  # half of an L3 of 32 MB
+        stream_bytes=STREAM_BYTES,
     )  # fmt: skip

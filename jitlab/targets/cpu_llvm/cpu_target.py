@@ -14,7 +14,8 @@ from .calls.blas import gemm_address
 from .calls.device import Memory
 from .calls.entry import CEntry, c_entry
 from .calls.launcher import ContextLauncher
-from .compiling import MachineCode, final_tier, machine_code
+from .compiling import MachineCode, background, final_tier, machine_code
+from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
 from .listing import ModuleListing, listing
 from .peaks import known_peaks
@@ -37,8 +38,11 @@ class CpuTarget(Target):
     def shape(self) -> Shape:
         return shape(bool(gemm_address("dgemm")))
 
+    def scheduled(self, program: Program) -> Scheduled:
+        return scheduled(program)
+
     def compiled(self, program: Program, origin: Origin) -> MachineCode:
-        return machine_code(self.key, program, origin)
+        return machine_code(self.key, cast(Scheduled, program), origin)
 
     def launcher(self, lowered: Lowered, code: Compiled) -> ContextLauncher:
         return ContextLauncher(lowered, cast(MachineCode, code))
@@ -53,6 +57,10 @@ class CpuTarget(Target):
         self, graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]  # type: ignore[override]
     ) -> CEntry | None:
         return c_entry(graph, launchers, form, scalars)
+
+    @property
+    def is_improving(self) -> bool:
+        return background.cache_info().currsize > 0 and background().is_busy
 
     def known_peaks(self) -> Peaks | None:
         return known_peaks()

@@ -10,22 +10,24 @@ import difflib
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jitlab.ir import UNKNOWN
 from jitlab.ir.programs.program import Program
 from jitlab.messages import units
 from jitlab.support import locks
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.target import Listed, Listing, Place
 
 from . import machine
+from .cpu_schedule import Scheduled, scheduled
 from .emit import codegen
 from .emit.register_gaps import UNPLACED, Step, filled, filled_names
 from .located import ENTRY, LocatedModule, located_module
 from .machine import Tier
 
-#: Listings kept: a person goes to and fro between a few clusters.
+#: Listings kept: a user goes to and fro between a few clusters.
 KEPT = 16
 
 NOWHERE = Place(UNKNOWN, "", "")
@@ -68,7 +70,7 @@ class ModuleListing(Listing):
         return {"llvm": lambda: self.llvm, "llvm-optimized": lambda: self.llvm_optimized, "asm": lambda: self.asm}[stage]()
 
     def text(self, stage: str) -> str:
-        return codegen.module_for(self.program) if stage == "llvm" else super().text(stage)
+        return codegen.module_for(self.scheduled) if stage == "llvm" else super().text(stage)
 
     def note(self, stage: str) -> str | None:
         if stage == "asm" and self.strays:
@@ -78,8 +80,12 @@ class ModuleListing(Listing):
         return None
 
     @lazy
+    def scheduled(self) -> Scheduled:
+        return scheduled(self.program)
+
+    @lazy
     def module(self) -> LocatedModule:
-        return located_module(self.program)
+        return located_module(self.scheduled)
 
     @lazy
     def llvm(self) -> list[Listed]:

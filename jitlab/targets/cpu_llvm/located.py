@@ -1,6 +1,6 @@
 """A Program's LLVM module with the origin of each instruction: which operations it came from, or what else it is for.
 
-The text without origins is that of `module_for`, instruction by instruction: this is written only when a person asks for the
+The text without origins is that of `module_for`, instruction by instruction: this is written only when a user asks for the
 code. Each distinct origin has a number, and that number stands as the "line" of LLVM's debug locations, so that many operations
 may share an instruction and passes carry the whole set along.
 """
@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import UNKNOWN, Origins
-from jitlab.ir.programs.program import Accumulator, Expr, For, Load, Program, Scalar, Statement, Step, expressions, walk
+from jitlab.ir.programs.program import Accumulator, Expr, For, Load, Scalar, Statement, Step, all_expressions
 from jitlab.ir.programs.program_lines import origins_in, steps_of
+from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.llvm.function_text import FunctionText, Phi, module_text
+from jitlab.targets.llvm.values import Val
+from jitlab.targets.llvm.vector_emitter import VectorEmitter
 from jitlab.targets.target import Place
 
 from .calls.context import ContextLayout, Phase
+from .cpu_schedule import Scheduled
 from .emit.codegen import functions_of
-from .emit.function_text import FunctionText, Phi, module_text
 from .emit.phase import PhaseWriter
 from .emit.reductions import Running
-from .emit.values import Val
-from .emit.vector_emitter import VectorEmitter
 
 #: Numbers of metadata of ours; those of branch weights and non-temporal stores are below.
 FIRST = 1000
@@ -62,12 +64,13 @@ class LocatedModule:
     kernels: dict[str, str]  # name of a phase's function -> of its kernel
 
 
-def located_module(program: Program) -> LocatedModule:
+def located_module(program: Scheduled) -> LocatedModule:
     """The module of a Program, with places."""
     places = Places()
     layout = ContextLayout(program)
     steps = steps_of(program)
-    scalars = {e.name: e.origins for e in _every_expression(program) if isinstance(e, Scalar)}
+    statements = [s for kernel in program.kernels for s in kernel.body]
+    scalars = {e.name: e.origins for e in all_expressions(statements) if isinstance(e, Scalar)}
 
     def write(layout: ContextLayout, phase: Phase, name: str) -> FunctionText:
         return _LocatedWriter(layout, phase, name, places, steps, scalars).function()
@@ -234,17 +237,6 @@ class _LocatedWriter(PhaseWriter):
     def _look(self, condition: str, also: Any = None) -> None:
         with self._at(UNKNOWN, SIGNALS):
             super()._look(condition, also)
-
-
-def _every_expression(program: Program) -> Iterator[Expr]:
-    seen: set[int] = set()
-    todo = [e for kernel in program.kernels for s in walk(kernel.body) for e in expressions(s)]
-    while todo:
-        e = todo.pop()
-        if id(e) not in seen:
-            seen.add(id(e))
-            yield e
-            todo.extend(e.parts)
 
 
 def _debug_text(functions: Sequence[FunctionText], places: Places) -> str:

@@ -19,11 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
 from jitlab.config import cache_folder
 from jitlab.support import locks
 from jitlab.support.address_space import ask_for
+from jitlab.targets.llvm.features import Features
 
 Tier = Literal["quick", "good"]
 
@@ -158,35 +157,13 @@ def _target() -> Any:
     return _llvm().Target.from_triple(_text("LLVMPY_GetDefaultTargetTriple"))
 
 
-def _is_arm() -> bool:
-    return platform.machine().lower() in ("aarch64", "arm64")
-
-
 @cache
-def vector_bytes() -> int:
-    """Of one vector register."""
-    features = set(cpu_features().split(","))
-    if {"+avx512f", "+avx512dq", "+avx512vl", "+avx512bw"} <= features:
-        return 64
-    return 32 if "+avx2" in features else 16
-
-
-@cache
-def fuses_multiply_add() -> bool:
-    return "+fma" in cpu_features().split(",") or _is_arm()
-
-
-@cache
-def converts_half() -> bool:
-    """Whether float16 and float32 are converted by instructions; else LLVM would call what need not be there."""
-    return "+f16c" in cpu_features().split(",") or _is_arm()
-
-
-def lanes(dtype: Any) -> int:
-    """Elements of the dtype in one vector; of complex numbers, as many as of their parts."""
-    dtype = np.dtype(dtype)
-    size = dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
-    return vector_bytes() // int(size)
+def features() -> Features:
+    """What code for this processor is written for."""
+    found = set(cpu_features().split(","))
+    widest = 64 if {"+avx512f", "+avx512dq", "+avx512vl", "+avx512bw"} <= found else 32 if "+avx2" in found else 16
+    is_arm = platform.machine().lower() in ("aarch64", "arm64")
+    return Features(widest, "+fma" in found or is_arm, "+f16c" in found or is_arm, is_arm)
 
 
 # text -> object code

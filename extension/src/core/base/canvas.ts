@@ -15,7 +15,7 @@ export class CanvasView {
   readonly element: HTMLCanvasElement;
 
   constructor(attributes: Record<string, string>) {
-    this.element = h('canvas', { class: 'jl-canvas', ...attributes });
+    this.element = h('canvas.jl-canvas', { ...attributes });
   }
 
   /** What layouts measure text with; null where there is no canvas to draw on. `again`: the page has not changed since. */

@@ -2,18 +2,30 @@
 
 import type { PANEL_ICONS } from './icons';
 
-type Attribute = string | number | boolean | null | undefined;
-type Child = Node | string | null | false | undefined | Child[];
+type Attribute = string | number | boolean | null | undefined | ((event: MouseEvent) => void);
+type Attributes = Record<string, Attribute> & { on?: never };
+export type Child = Node | string | null | false | undefined | Child[];
 type Handlers = { [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => void };
+type Tags = HTMLElementTagNameMap;
+type Made<S> = S extends keyof Tags ? Tags[S] : S extends `${infer T extends keyof Tags}.${string}` ? Tags[T] : never;
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, Attribute> & { on?: never } = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  return fill(document.createElement(tag), attributes, children);
+/** `h('div.jl-note', { role: 'status' }, 'Asked.')`: an element, its classes, its attributes where it has any, what is in it. */
+export function h<S extends keyof Tags | `${keyof Tags}.${string}`>(
+  selector: S,
+  first?: Attributes | Child,
+  ...rest: Child[]
+): Made<S> {
+  const [tag = '', ...classes] = selector.split('.');
+  const element = document.createElement(tag);
+  const named = { class: classes.join(' ') || null, type: tag === 'button' ? tag : null }; // one that sends a form says so
+  fill(element, isAttributes(first) ? { ...named, ...first } : named, isAttributes(first) ? rest : [first, ...rest]);
+  return element as Made<S>;
+}
+
+function isAttributes(value: Attributes | Child): value is Attributes {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Node);
 }
 
 export function on<E extends HTMLElement>(element: E, handlers: Handlers): E {
@@ -21,6 +33,17 @@ export function on<E extends HTMLElement>(element: E, handlers: Handlers): E {
     element.addEventListener(name, handler as EventListener);
   }
   return element;
+}
+
+/** Nobody else acts on an event. */
+export function consume(event: Event): void {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Whether a key is the browser's or JupyterLab's: with Ctrl, Alt or the like. */
+export function isChord(event: KeyboardEvent): boolean {
+  return event.ctrlKey || event.metaKey || event.altKey;
 }
 
 const ICONS = {
@@ -57,16 +80,14 @@ export function icon(name: IconName): SVGSVGElement {
 }
 
 export function iconButton(name: IconName, label: string, press: () => void): HTMLButtonElement {
-  return on(h('button', { type: 'button', class: 'jl-icon-button', 'aria-label': label, title: label }, icon(name)), {
-    click: press
-  });
+  return h('button.jl-icon-button', { 'aria-label': label, title: label, onclick: press }, icon(name));
 }
 
 /** A line of code with a button that copies it. */
 export function copyLine(code: string): HTMLElement {
-  const text = h('code', {}, code);
-  const word = h('span', {}, 'Copy');
-  const button = h('button', { type: 'button', class: 'jl-button', 'aria-label': `Copy ${code}` }, icon('copy'), word);
+  const text = h('code', code);
+  const word = h('span', 'Copy');
+  const button = h('button.jl-button', { 'aria-label': `Copy ${code}` }, icon('copy'), word);
   on(button, {
     click: () => {
       if (!window.isSecureContext) {
@@ -81,28 +102,30 @@ export function copyLine(code: string): HTMLElement {
       });
     }
   });
-  return h('div', { class: 'jl-fix' }, text, button);
+  return h('div.jl-fix', text, button);
 }
 
 /** The button that had the keyboard has it again, though it is another element. */
-export function refill(element: HTMLElement, ...children: (Node | string)[]): void {
+export function refill(element: HTMLElement, ...children: Child[]): void {
   const at = [...element.querySelectorAll('button')].findIndex(button => button === document.activeElement);
-  element.replaceChildren(...children);
+  element.replaceChildren(...given(children));
   if (at >= 0) {
     element.querySelectorAll('button')[at]?.focus({ preventScroll: true });
   }
 }
 
-function fill<E extends Element>(element: E, attributes: Record<string, Attribute>, children: Child[]): E {
+function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) {
+    if (typeof value === 'function') {
+      element.addEventListener(name.slice(2), value as EventListener);
+    } else if (value !== null && value !== undefined && value !== false) {
       element.setAttribute(name, value === true ? '' : String(value));
     }
   }
-  for (const child of (children as unknown[]).flat(Infinity) as (Node | string | null | false | undefined)[]) {
-    if (child !== null && child !== undefined && child !== false && child !== '') {
-      element.append(child);
-    }
-  }
+  element.append(...given(children));
   return element;
+}
+
+function given(children: unknown[]): (Node | string)[] {
+  return (children.flat(Infinity) as Child[]).filter(child => child && !Array.isArray(child)) as (Node | string)[];
 }

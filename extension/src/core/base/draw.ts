@@ -48,9 +48,7 @@ function drawBox(context: CanvasRenderingContext2D, box: Box, theme: Theme): voi
   if (box.stroke) {
     context.strokeStyle = theme.inks[box.stroke];
     context.lineWidth = box.thickness ?? 1;
-    dashed(context, box.dash, () => {
-      context.stroke();
-    });
+    dashed(context, box.dash, () => context.stroke());
   }
 }
 
@@ -97,9 +95,7 @@ function drawWords(context: CanvasRenderingContext2D, words: Words, theme: Theme
 function drawStroke(context: CanvasRenderingContext2D, stroke: Stroke, theme: Theme): void {
   context.strokeStyle = theme.inks[stroke.ink];
   context.lineWidth = stroke.thickness ?? 1;
-  dashed(context, stroke.dash, () => {
-    context.stroke(new Path2D(stroke.path));
-  });
+  dashed(context, stroke.dash, () => context.stroke(new Path2D(stroke.path)));
   if (stroke.arrow) {
     const { x, y, to } = stroke.arrow;
     context.save();
@@ -133,9 +129,9 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
   if (!CLUSTERS[mark] && mark !== 'codegen' && !box.stroke && box.width > 2) {
     context.strokeStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
     context.lineWidth = 1;
-    dashed(context, mark === 'statement' || mark === 'load' ? [2, 2] : undefined, () => {
-      context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
-    });
+    dashed(context, mark === 'statement' || mark === 'load' ? [2, 2] : undefined, () =>
+      context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1)
+    );
   } else if (!CLUSTERS[mark] && box.width <= 2) {
     context.fillStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
     context.fill();

@@ -11,7 +11,7 @@ export interface MenuItem {
 
 /** Opens a menu below a button: arrows move in it, Escape and Tab close it, and the button has the keyboard again. */
 export function openMenu(button: HTMLElement, label: string, items: readonly (MenuItem | string)[]): void {
-  const menu = h('div', { class: 'jl-menu', role: 'menu', 'aria-label': label });
+  const menu = h('div.jl-menu', { role: 'menu', 'aria-label': label });
   const close = (refocus: boolean): void => {
     document.removeEventListener('pointerdown', outside, true);
     menu.remove();
@@ -26,9 +26,7 @@ export function openMenu(button: HTMLElement, label: string, items: readonly (Me
     }
   };
   for (const item of items) {
-    menu.append(
-      typeof item === 'string' ? h('div', { class: 'jl-menu-head', role: 'presentation' }, item) : entry(item, close)
-    );
+    menu.append(typeof item === 'string' ? h('div.jl-menu-head', { role: 'presentation' }, item) : entry(item, close));
   }
   const move = (by: number): void => {
     const entries = [...menu.querySelectorAll<HTMLElement>('[role^=menuitem]:not([aria-disabled])')];
@@ -60,26 +58,21 @@ export function openMenu(button: HTMLElement, label: string, items: readonly (Me
 
 function entry(item: MenuItem, close: (refocus: boolean) => void): HTMLElement {
   const radio = item.checked !== undefined;
-  return on(
-    h(
-      'button',
-      {
-        type: 'button',
-        role: radio ? 'menuitemradio' : 'menuitem',
-        tabindex: '-1',
-        'aria-checked': radio ? String(item.checked) : null,
-        'aria-disabled': item.disabled ? 'true' : null
-      },
-      h('span', { class: 'jl-grow' }, item.label),
-      item.note !== undefined && h('span', { class: 'jl-muted' }, item.note)
-    ),
+  return h(
+    'button',
     {
-      click: () => {
+      role: radio ? 'menuitemradio' : 'menuitem',
+      tabindex: '-1',
+      'aria-checked': radio ? String(item.checked) : null,
+      'aria-disabled': item.disabled ? 'true' : null,
+      onclick: () => {
         if (!item.disabled) {
           close(true);
           item.run();
         }
       }
-    }
+    },
+    h('span.jl-grow', item.label),
+    item.note !== undefined && h('span.jl-muted', item.note)
   );
 }

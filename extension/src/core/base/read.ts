@@ -23,6 +23,16 @@ export function maybe<T>(value: unknown, read: (value: Json) => T): T | null {
   return isRecord(value) ? read(value) : null;
 }
 
+/** One of some words; the first of them for what is none. */
+export function choice<T extends string>(value: unknown, words: readonly [T, ...T[]]): T {
+  return words.find(word => word === value) ?? words[0];
+}
+
+/** What is said of a request that was refused, or went wrong. */
+export function refusal(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 export function flag(value: unknown): boolean {
   return value === true;
 }

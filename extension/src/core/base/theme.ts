@@ -76,13 +76,9 @@ export function canvasMeasure(context: CanvasRenderingContext2D, theme: Theme): 
  * as it changes: what is asked of a view then has no width, and an output out of sight is not told when it has one again.
  */
 export function watchTheme(changed: () => void): () => void {
-  const observer = new MutationObserver(() => {
-    inTwoFrames(changed);
-  });
+  const observer = new MutationObserver(() => inTwoFrames(changed));
   observer.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name', 'data-jp-theme-light'] });
-  return () => {
-    observer.disconnect();
-  };
+  return () => observer.disconnect();
 }
 
 export function inTwoFrames(act: () => void): void {

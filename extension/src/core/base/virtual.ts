@@ -1,4 +1,4 @@
-import { h, on } from './dom';
+import { consume, h, isChord, on } from './dom';
 
 export interface VirtualOptions {
   label: string;
@@ -40,8 +40,8 @@ export class VirtualRows {
       { class: this.isList ? 'jl-code-list' : 'jl-virtual', role, 'aria-label': label },
       columns &&
         h(
-          'div',
-          { class: 'jl-row jl-row-head', role: 'row' },
+          'div.jl-row.jl-row-head',
+          { role: 'row' },
           columns.map(name => h('span', { role: 'columnheader' }, name))
         ),
       this.rows
@@ -53,9 +53,7 @@ export class VirtualRows {
           this.fill();
         });
       },
-      keydown: event => {
-        this.onKey(event);
-      },
+      keydown: event => this.onKey(event),
       click: event => {
         const index = indexOf(event.target);
         if (index >= 0) {
@@ -64,12 +62,8 @@ export class VirtualRows {
           this.focus();
         }
       },
-      pointerover: event => {
-        this.options.point?.(indexOf(event.target));
-      },
-      pointerleave: () => {
-        this.options.point?.(-1);
-      }
+      pointerover: event => this.options.point?.(indexOf(event.target)),
+      pointerleave: () => this.options.point?.(-1)
     });
   }
 
@@ -195,7 +189,7 @@ export class VirtualRows {
   }
 
   private onKey(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) {
+    if (isChord(event)) {
       return;
     }
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.options.rowHeight) - 1);
@@ -213,8 +207,7 @@ export class VirtualRows {
     } else if (!this.options.key?.(event, this.at)) {
       return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private readonly isList: boolean;

@@ -1,4 +1,4 @@
-import { h, on } from '../base/dom';
+import { consume, h, on } from '../base/dom';
 import type { Section } from './section';
 
 /** Wide enough for columns side by side. */
@@ -9,11 +9,11 @@ export class MainLayout {
   readonly element: HTMLElement;
 
   constructor(private readonly sections: readonly Section[]) {
-    this.tabs = h('div', { class: 'jl-tabs', role: 'tablist', 'aria-label': 'Sections' });
+    this.tabs = h('div.jl-tabs', { role: 'tablist', 'aria-label': 'Sections' });
     this.columns = Array.from({ length: 4 }, (_, index) => h('div', { class: index < 3 ? 'jl-column' : 'jl-dock' }));
     const [left = h('div'), middle = h('div'), right = h('div'), dock = h('div')] = this.columns;
-    const top = h('div', { class: 'jl-columns' }, left, this.divider(left, 1), middle, this.divider(right, -1), right);
-    this.element = h('div', { class: 'jl-main-sections' }, this.tabs, top, dock);
+    const top = h('div.jl-columns', left, this.divider(left, 1), middle, this.divider(right, -1), right);
+    this.element = h('div.jl-main-sections', this.tabs, top, dock);
     on(this.tabs, {
       keydown: event => {
         const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -22,8 +22,7 @@ export class MainLayout {
           const at = shown.findIndex(({ title }) => title === this.chosen);
           this.choose(shown[(at + by + shown.length) % shown.length]?.title ?? '');
           this.tabs.querySelector<HTMLElement>('[aria-selected=true]')?.focus();
-          event.preventDefault();
-          event.stopPropagation();
+          consume(event);
         }
       }
     });
@@ -77,22 +76,15 @@ export class MainLayout {
     this.drawn = key;
     this.tabs.replaceChildren(
       ...titles.map(title =>
-        on(
-          h(
-            'button',
-            {
-              type: 'button',
-              role: 'tab',
-              'aria-selected': String(title === this.chosen),
-              tabindex: title === this.chosen ? '0' : '-1'
-            },
-            title
-          ),
+        h(
+          'button',
           {
-            click: () => {
-              this.choose(title);
-            }
-          }
+            role: 'tab',
+            'aria-selected': String(title === this.chosen),
+            tabindex: title === this.chosen ? '0' : '-1',
+            onclick: () => this.choose(title)
+          },
+          title
         )
       )
     );
@@ -100,21 +92,20 @@ export class MainLayout {
 
   /** Between two columns; dragged, or moved by the arrow keys. */
   private divider(column: HTMLElement, direction: 1 | -1): HTMLElement {
-    const divider = h('div', {
-      class: 'jl-divider',
+    const divider = h('div.jl-divider', {
       role: 'separator',
       'aria-orientation': 'vertical',
       'aria-label': 'Width of the column',
       'aria-valuemin': '240',
-      'aria-valuenow': '240', // until it is laid out
+      'aria-valuenow': '240',
       tabindex: '0'
     });
     const resize = (width: number): void => {
       column.style.flex = `0 0 ${Math.max(240, Math.round(width))}px`;
     };
-    new ResizeObserver(() => {
-      divider.setAttribute('aria-valuenow', String(Math.round(column.clientWidth)));
-    }).observe(column);
+    new ResizeObserver(() => divider.setAttribute('aria-valuenow', String(Math.round(column.clientWidth)))).observe(
+      column
+    );
     let from: { x: number; width: number } | null = null;
     on(divider, {
       pointerdown: event => {
@@ -133,8 +124,7 @@ export class MainLayout {
         const by = { ArrowLeft: -20, ArrowRight: 20 }[event.key];
         if (by !== undefined) {
           resize(column.clientWidth + direction * by);
-          event.preventDefault();
-          event.stopPropagation();
+          consume(event);
         }
       }
     });

@@ -3,7 +3,7 @@ import { duration, some, spread } from '../base/format';
 import { swatch } from '../base/marks';
 import type { Report } from '../report/report';
 
-/** One part of the badge line: what a person reads of a cell before opening anything. */
+/** One part of the badge line: what a user reads of a cell before opening anything. */
 export interface BadgePart {
   kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'time' | 'first' | 'error' | 'numpy';
   text: string;
@@ -55,7 +55,7 @@ export function fillBadge(button: HTMLElement, report: Report, note: string): vo
       text
     )
   );
-  button.replaceChildren(...parts, ...(note ? [h('span', { class: 'jl-badge-note' }, note)] : []));
+  button.replaceChildren(...parts, ...(note ? [h('span.jl-badge-note', note)] : []));
   const spoken = [badgeText(report).replaceAll(' · ', ', '), note].filter(Boolean).join('. ');
   button.setAttribute('aria-label', `${report.cell.title}: ${spoken}. Show in the jitlab panel.`);
   button.title = 'Show in the jitlab panel';

@@ -14,7 +14,7 @@ export interface HeadActions {
 
 /** The panel's first row: which cell, which run, and what its state is. Drawn anew only when it says something else. */
 export class Head {
-  readonly element = h('div', { class: 'jl-head' });
+  readonly element = h('div.jl-head');
 
   constructor(
     private readonly actions: PanelActions,
@@ -42,8 +42,8 @@ export class Head {
     const { actions } = this;
     const tools = [report && this.runs(report), this.pin(state, report), this.main(), this.menu()];
     this.element.replaceChildren(
-      h('b', { class: 'jl-cell-title' }, titleOf(state) ?? 'jitlab'),
-      h('span', { class: 'jl-muted jl-grow', title: state.notebook }, state.notebook),
+      h('b.jl-cell-title', titleOf(state) ?? 'jitlab'),
+      h('span.jl-muted.jl-grow', { title: state.notebook }, state.notebook),
       this.status,
       ...tools.filter(tool => tool !== null)
     );
@@ -61,8 +61,8 @@ export class Head {
       return null;
     }
     const button = h(
-      'button',
-      { type: 'button', class: 'jl-runs', 'data-jl-head': 'runs', 'aria-haspopup': 'menu', 'aria-expanded': 'false' },
+      'button.jl-runs',
+      { 'data-jl-head': 'runs', 'aria-haspopup': 'menu', 'aria-expanded': 'false' },
       `run ${history.run}`,
       icon('fold')
     );
@@ -76,24 +76,22 @@ export class Head {
           return {
             label: `Compare with run ${run}`,
             note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),
-            run: () => {
-              this.own.compare(run);
-            }
+            run: () => this.own.compare(run)
           };
         });
         openMenu(button, 'Runs of this cell', items.length ? items : ['This is the first run that is kept.']);
       }
     });
-    return h('span', { class: 'jl-menu-place' }, button);
+    return h('span.jl-menu-place', button);
   }
 
   private pin(state: PanelState, report: Report | null): HTMLElement | null {
     if (!report) {
       return null;
     }
-    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () => {
-      this.actions.togglePin();
-    });
+    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () =>
+      this.actions.togglePin()
+    );
     pin.setAttribute('aria-pressed', String(state.pinned));
     pin.dataset.jlHead = 'pin';
     return pin;
@@ -104,9 +102,7 @@ export class Head {
     if (!main) {
       return null;
     }
-    const button = iconButton('main', main.label, () => {
-      main.open(null);
-    });
+    const button = iconButton('main', main.label, () => main.open(null));
     button.dataset.jlHead = 'main';
     return button;
   }
@@ -121,10 +117,10 @@ export class Head {
     button.dataset.jlHead = 'menu';
     button.setAttribute('aria-haspopup', 'menu');
     button.setAttribute('aria-expanded', 'false');
-    return h('span', { class: 'jl-menu-place' }, button);
+    return h('span.jl-menu-place', button);
   }
 
-  private readonly status = h('span', { class: 'jl-muted jl-status' });
+  private readonly status = h('span.jl-muted.jl-status');
   private shown = '';
 }
 

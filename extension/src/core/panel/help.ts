@@ -3,9 +3,9 @@ import { keyName, KEYS, PLACES, type Key, type Place } from './keys';
 
 /** The list of all keys, over the panel. Escape closes it, and the focus is back where it was. */
 export class KeyHelp {
-  readonly element = h('div', { class: 'jl-help', role: 'dialog', 'aria-label': 'Keys', tabindex: '-1', hidden: true });
+  readonly element = h('div.jl-help', { role: 'dialog', 'aria-label': 'Keys', tabindex: '-1', hidden: true });
 
-  /** `nameOf` says what a key is now, where a person can change it. */
+  /** `nameOf` says what a key is now, where a user can change it. */
   constructor(private readonly nameOf: ((key: Key) => string) | null) {
     on(this.element, {
       keydown: event => {
@@ -29,11 +29,9 @@ export class KeyHelp {
       return;
     }
     this.before = document.activeElement instanceof HTMLElement ? document.activeElement : null;
-    const close = iconButton('no', 'Close', () => {
-      this.toggle();
-    });
+    const close = iconButton('no', 'Close', () => this.toggle());
     this.element.replaceChildren(
-      h('div', { class: 'jl-head' }, h('b', { class: 'jl-grow' }, 'Keys'), close),
+      h('div.jl-head', h('b.jl-grow', 'Keys'), close),
       ...(Object.keys(PLACES) as Place[]).map(place => this.table(place))
     );
     this.element.hidden = false;
@@ -44,10 +42,9 @@ export class KeyHelp {
     const keys = KEYS.filter(key => key.place === place);
     return h(
       'table',
-      {},
-      h('caption', {}, PLACES[place]),
+      h('caption', PLACES[place]),
       keys.map(key =>
-        h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, this.nameOf?.(key) || keyName(key))), h('td', {}, key.label))
+        h('tr', h('th', { scope: 'row' }, h('kbd', this.nameOf?.(key) || keyName(key))), h('td', key.label))
       )
     );
   }

@@ -80,7 +80,7 @@ export function shortcutOf({ key, modifier, code }: Key): string {
   return modifier ? `${modifier} ${name}` : name;
 }
 
-/** As a person reads it. */
+/** As a user reads it. */
 export function keyName({ key, modifier }: Key): string {
   const names: Record<string, string> = {
     ArrowUp: '↑',
@@ -112,7 +112,7 @@ export function keyOf(event: KeyboardEvent): Key | undefined {
   return found;
 }
 
-/** Events that a command has made: the views take them whatever key the person has given to the command. */
+/** Events that a command has made: the views take them whatever key the user has given to the command. */
 const made = new WeakSet<Event>();
 
 export function isMade(event: Event): boolean {

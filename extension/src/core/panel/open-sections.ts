@@ -3,7 +3,7 @@ import type { Report } from '../report/report';
 import type { Section } from './section';
 import { DEFAULTS } from './settings';
 
-/** Which sections are open: at first those of the setting and the one of the advice; then what a person chose, a notebook each. */
+/** Which sections are open: at first those of the setting and the one of the advice; then what a user chose, a notebook each. */
 export class OpenSections {
   /** Without `actions` it is an output in a notebook, whose sections stay as they are; `isMain`: in the main area. */
   constructor(
@@ -12,7 +12,7 @@ export class OpenSections {
     private readonly isMain: boolean
   ) {}
 
-  /** The sections of the setting; what a person opens or closes afterwards is theirs. */
+  /** The sections of the setting; what a user opens or closes afterwards is theirs. */
   atFirst(notebook: string): void {
     if (!this.actions || this.isMain || this.kept.has(notebook)) {
       return;
@@ -25,7 +25,7 @@ export class OpenSections {
     });
   }
 
-  /** The section that *Do next* speaks of opens too, unless the person has chosen. */
+  /** The section that *Do next* speaks of opens too, unless the user has chosen. */
   forReport(report: Report, notebook: string): void {
     const asked = report.verdict.next?.section;
     if (this.isMain) {
@@ -47,7 +47,7 @@ export class OpenSections {
     }
   }
 
-  /** A section has been opened or closed: where a person did it, it stays so for the notebook. */
+  /** A section has been opened or closed: where a user did it, it stays so for the notebook. */
   changed(notebook: string | undefined): void {
     if (this.choosing && notebook !== undefined && !this.isMain) {
       const open = this.sections.filter(section => section.open).map(({ title }) => title);
@@ -76,7 +76,7 @@ export class OpenSections {
     });
   }
 
-  /** Opens or closes without its being a person's choice. */
+  /** Opens or closes without its being a user's choice. */
   private asItWas(change: () => void): void {
     this.choosing = false;
     change();

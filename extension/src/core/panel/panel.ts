@@ -1,5 +1,5 @@
 import { MainLayout } from './arrange';
-import { addIcons, h, on } from '../base/dom';
+import { addIcons, consume, h, on } from '../base/dom';
 import { Head } from './head';
 import { KeyHelp } from './help';
 import { PANEL_ICONS } from '../base/icons';
@@ -43,9 +43,7 @@ export class PanelView {
         main?.sections && only === null
           ? {
               label: main.label,
-              open: () => {
-                main.open(title);
-              }
+              open: () => main.open(title)
             }
           : null;
       const section = new Section(kind, { open: only !== null, main: opensIn });
@@ -55,33 +53,21 @@ export class PanelView {
     this.opened = new OpenSections(this.sections, actions, options.main !== undefined);
     this.opened.atFirst('');
     this.verdict = new VerdictView(
-      id => {
-        this.jump(id);
-      },
+      id => this.jump(id),
       moreOfVerdict(() => actions?.kernel ?? null),
       id => {
         this.selection.togglePin(id);
         this.jump('code');
       }
     );
-    this.notice = new Notice(
-      kinds.some(({ id }) => id === 'code')
-        ? () => {
-            this.jump('code');
-          }
-        : null
-    );
+    this.notice = new Notice(kinds.some(({ id }) => id === 'code') ? () => this.jump('code') : null);
     this.message = new Message(actions);
     this.work = new Work(kind => !kinds.some(({ jobs }) => jobs?.includes(kind)));
     this.help = new KeyHelp(actions?.nameOf ? key => actions.nameOf?.(key) ?? '' : null);
     this.head = actions
       ? new Head(actions, {
-          compare: run => {
-            this.compare(run);
-          },
-          showKeys: () => {
-            this.help.toggle();
-          }
+          compare: run => this.compare(run),
+          showKeys: () => this.help.toggle()
         })
       : null;
     this.layout = options.main && only === null ? new MainLayout(this.sections) : null;
@@ -102,9 +88,7 @@ export class PanelView {
     );
     host.append(this.element);
     this.ends = [
-      watchTheme(() => {
-        this.schedule();
-      }),
+      watchTheme(() => this.schedule()),
       this.selection.changed.connect(() => {
         this.linked = true;
         this.schedule(false);
@@ -116,15 +100,11 @@ export class PanelView {
         this.schedule();
       };
     }
-    this.observer = new ResizeObserver(() => {
-      this.schedule();
-    });
+    this.observer = new ResizeObserver(() => this.schedule());
     this.observer.observe(this.element);
     this.listen();
     const card = new Card(this.element, context, () => this.state?.cell?.report ?? null);
-    this.ends.push(() => {
-      card.dispose();
-    });
+    this.ends.push(() => card.dispose());
   }
 
   show(state: PanelState): void {
@@ -189,12 +169,8 @@ export class PanelView {
       get confirms() {
         return actions?.settings?.confirmWhatIf ?? false;
       },
-      jump: id => {
-        this.jump(id);
-      },
-      goToLine: (file, line) => {
-        actions?.goToLine?.(file, line);
-      }
+      jump: id => this.jump(id),
+      goToLine: (file, line) => actions?.goToLine?.(file, line)
     };
   }
 
@@ -299,25 +275,20 @@ export class PanelView {
 
   private listen(): void {
     on(this.element, {
-      keydown: event => {
-        this.onKey(event);
-      },
+      keydown: event => this.onKey(event),
       pointerdown: () => {
         this.pressed = true;
       },
-      focusin: event => {
-        this.element.classList.toggle('jl-keyed', !isTyping(event.target));
-      }
+      focusin: event => this.element.classList.toggle('jl-keyed', !isTyping(event.target))
     });
-    // Where a person can give a command another key, only the command knows its key: what it leaves over does nothing.
+    // Where a user can give a command another key, only the command knows its key: what it leaves over does nothing.
     const { runKey } = this.actions ?? {};
     if (runKey) {
       this.element.addEventListener(
         'keydown',
         event => {
           if (!isMade(event) && !isTyping(event.target) && (runKey(event) || keyOf(event))) {
-            event.preventDefault();
-            event.stopPropagation();
+            consume(event);
           }
         },
         true
@@ -332,9 +303,7 @@ export class PanelView {
     };
     for (const name of ['pointerup', 'pointercancel', 'blur']) {
       window.addEventListener(name, release);
-      this.ends.push(() => {
-        window.removeEventListener(name, release);
-      });
+      this.ends.push(() => window.removeEventListener(name, release));
     }
   }
 
@@ -361,8 +330,7 @@ export class PanelView {
     } else {
       return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private sectionAt(target: EventTarget | null): Section | undefined {
@@ -384,16 +352,11 @@ export class PanelView {
     this.parts.find(({ section }) => section.place.id === 'compare')?.view.compareWith?.(run);
   }
 
-  private readonly bar = h('div', {
-    class: 'jl-live',
-    role: 'progressbar',
-    'aria-label': 'The cell is running',
-    hidden: true
-  });
+  private readonly bar = h('div.jl-live', { role: 'progressbar', 'aria-label': 'The cell is running', hidden: true });
   private readonly announced = new Set<string>();
   /** Of which run it all is. */
-  private readonly foot = h('p', { class: 'jl-note jl-muted jl-foot' });
-  private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
+  private readonly foot = h('p.jl-note.jl-muted.jl-foot');
+  private readonly live = h('div.jl-hidden', { 'aria-live': 'polite' });
   private readonly selection: Selection;
   private readonly head: Head | null;
   private readonly notice: Notice;

@@ -23,15 +23,11 @@ export class ReportView {
     this.parts = [
       {
         section: clusters,
-        show: (report, width) => {
-          graph.show(report, width);
-        }
+        show: (report, width) => graph.show(report, width)
       },
       {
         section: retraces,
-        show: (report, width) => {
-          ledger.show(report, width);
-        }
+        show: (report, width) => ledger.show(report, width)
       }
     ];
     this.verdict = new VerdictView(id => {
@@ -42,8 +38,8 @@ export class ReportView {
       }
     });
     this.element = h(
-      'div',
-      { class: 'jl jl-output', role: 'region', 'aria-label': 'jitlab' },
+      'div.jl.jl-output',
+      { role: 'region', 'aria-label': 'jitlab' },
       this.message,
       this.verdict.element,
       this.parts.map(({ section }) => section.element),
@@ -51,9 +47,7 @@ export class ReportView {
     );
     host.append(this.element);
     for (const { section } of this.parts) {
-      section.changed = () => {
-        this.render();
-      };
+      section.changed = () => this.render();
     }
     this.observer = new ResizeObserver(() => {
       if (this.element.clientWidth !== this.width) {
@@ -97,8 +91,8 @@ export class ReportView {
 
   private readonly parts: Part[];
   private readonly verdict: VerdictView;
-  private readonly message = h('p', { class: 'jl-note', role: 'status' });
-  private readonly foot = h('p', { class: 'jl-note jl-muted jl-foot' });
+  private readonly message = h('p.jl-note', { role: 'status' });
+  private readonly foot = h('p.jl-note.jl-muted.jl-foot');
   private readonly observer: ResizeObserver;
   private report: Report | null = null;
   private refusal = '';

@@ -1,4 +1,4 @@
-import { h, icon, iconButton, on } from '../base/dom';
+import { consume, h, icon, iconButton, isChord, on } from '../base/dom';
 import type { KernelAccess } from '../report/kernel';
 import type { CellState } from '../report/model';
 import type { Report } from '../report/report';
@@ -69,14 +69,14 @@ export class Section {
   ) {
     this.title = place.title;
     this.opened = options.open;
-    this.heading = h('button', { type: 'button', class: 'jl-fold' });
-    this.summaryText = h('span', { class: 'jl-summary' });
-    this.tools = h('span', { class: 'jl-tools' });
-    this.body = h('div', { class: 'jl-body' });
+    this.heading = h('button.jl-fold');
+    this.summaryText = h('span.jl-summary');
+    this.tools = h('span.jl-tools');
+    this.body = h('div.jl-body');
     this.element = h(
       'section',
       { class: `jl-section jl-${place.id}`, 'aria-label': place.title },
-      h('h3', {}, this.heading, this.tools),
+      h('h3', this.heading, this.tools),
       this.body
     );
     on(this.heading, {
@@ -91,10 +91,9 @@ export class Section {
       this.tools.append(this.tableButton);
       on(this.element, {
         keydown: event => {
-          if (event.key.toLowerCase() === 't' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+          if (event.key.toLowerCase() === 't' && !isChord(event)) {
             this.asTable = !this.asTable;
-            event.preventDefault();
-            event.stopPropagation();
+            consume(event);
           }
         }
       });
@@ -136,7 +135,7 @@ export class Section {
     this.heading.setAttribute('aria-expanded', String(this.opened));
     this.heading.replaceChildren(
       icon(this.opened ? 'fold' : 'unfold'),
-      h('span', { class: 'jl-name' }, this.title),
+      h('span.jl-name', this.title),
       this.summaryText
     );
     this.tableButton?.setAttribute('aria-pressed', String(this.table));

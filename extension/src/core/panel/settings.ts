@@ -1,6 +1,6 @@
 import { isRecord, number } from '../base/read';
 
-/** What a person can choose; extension/schema/panel.json describes each. */
+/** What a user can choose; extension/schema/panel.json describes each. */
 export interface Settings {
   badges: boolean;
   decorations: boolean;

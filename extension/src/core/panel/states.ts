@@ -1,4 +1,4 @@
-import { copyLine, h, icon, on } from '../base/dom';
+import { copyLine, h, icon } from '../base/dom';
 import { editsOf } from '../report/edits';
 import { duration, lines, some } from '../base/format';
 import type { Job, KernelAccess } from '../report/kernel';
@@ -7,7 +7,7 @@ import type { Report } from '../report/report';
 
 /** One dashed line above the figures: that they are old, or of an older version of the cell. */
 export class Notice {
-  readonly element = h('div', { class: 'jl-notice', role: 'note', hidden: true });
+  readonly element = h('div.jl-notice', { role: 'note', hidden: true });
 
   /** `showVersion` shows the source that was compiled; null where no section has it. */
   constructor(private readonly showVersion: (() => void) | null) {}
@@ -22,9 +22,9 @@ export class Notice {
       const { showVersion } = this;
       const link =
         !previous && edited.length > 0 && showVersion
-          ? on(h('button', { type: 'button', class: 'jl-link' }, 'Show that version'), { click: showVersion })
+          ? h('button.jl-link', { onclick: showVersion }, 'Show that version')
           : null;
-      this.element.replaceChildren(icon('clock'), h('span', { class: 'jl-grow' }, text), ...(link ? [link] : []));
+      this.element.replaceChildren(icon('clock'), h('span.jl-grow', text), ...(link ? [link] : []));
     }
   }
 
@@ -52,7 +52,7 @@ export function noticeText(
 
 const NO_REPORT = 'This cell has no saved report';
 
-/** Pure: what a person who has never seen jitlab does first, by what is there: a notebook, a kernel, jitlab in it. */
+/** Pure: what a user who has never seen jitlab does first, by what is there: a notebook, a kernel, jitlab in it. */
 export function howToBegin({ loaded, notebook, isSaved, other }: PanelState): {
   title: string;
   text: string;
@@ -87,7 +87,7 @@ export function howToBegin({ loaded, notebook, isSaved, other }: PanelState): {
 
 /** What stands in place of the figures while there are none: how to begin, what is wrong, or that it runs. */
 export class Message {
-  readonly element = h('div', { class: 'jl-message', hidden: true });
+  readonly element = h('div.jl-message', { hidden: true });
 
   constructor(private readonly actions: PanelActions | null) {}
 
@@ -117,18 +117,15 @@ export class Message {
       return errorElements(report.cell.error);
     }
     if (state.cell?.refusal) {
-      return [h('b', {}, 'This report can’t be shown'), h('div', { class: 'jl-muted' }, state.cell.refusal)];
+      return [h('b', 'This report can’t be shown'), h('div.jl-muted', state.cell.refusal)];
     }
     if (state.cell?.running) {
-      return [
-        h('b', {}, 'Running'),
-        h('div', { class: 'jl-muted' }, 'Figures appear as soon as something is compiled.')
-      ];
+      return [h('b', 'Running'), h('div.jl-muted', 'Figures appear as soon as something is compiled.')];
     }
     const { title, text, code } = howToBegin(state);
     return [
-      h('b', {}, title),
-      h('div', { class: 'jl-muted' }, text),
+      h('b', title),
+      h('div.jl-muted', text),
       code === '' ? null : copyLine(code),
       ...this.lastReport(state)
     ].filter(element => element !== null);
@@ -138,12 +135,8 @@ export class Message {
     if (!other) {
       return [];
     }
-    const link = on(h('button', { type: 'button', class: 'jl-link' }, `${other.title}, ${other.lead}`), {
-      click: () => {
-        this.actions?.goTo(other.id);
-      }
-    });
-    return [h('div', { class: 'jl-note' }, `${isSaved ? 'Nearest' : 'Last'} report in this notebook: `, link)];
+    const link = h('button.jl-link', { onclick: () => this.actions?.goTo(other.id) }, `${other.title}, ${other.lead}`);
+    return [h('div.jl-note', `${isSaved ? 'Nearest' : 'Last'} report in this notebook: `, link)];
   }
 
   private shown = '';
@@ -151,7 +144,7 @@ export class Message {
 
 /** Another cell runs: what is here stays usable, what is to be measured waits. And the panel's own measurements. */
 export class Work {
-  readonly element = h('div', { class: 'jl-work', hidden: true });
+  readonly element = h('div.jl-work', { hidden: true });
 
   /** `kinds`: of the jobs that no section shows. */
   constructor(private readonly shows: (kind: string) => boolean) {}
@@ -163,9 +156,7 @@ export class Work {
     const ran = state.busy ? Math.floor((Date.now() - state.busy.since) / 1000) : 0;
     const busy = state.busy && report && ran >= SAID_AFTER_S ? state.busy : null;
     if (state.busy) {
-      this.timer = setTimeout(() => {
-        this.show(state, report, kernel);
-      }, 1000);
+      this.timer = setTimeout(() => this.show(state, report, kernel), 1000);
     }
     const seconds = `${busy?.title ?? ''} has run for ${ran < 60 ? `${ran} s` : `${Math.floor(ran / 60)} min ${ran % 60} s`}.`;
     this.element.hidden = !busy && latest.length === 0;
@@ -186,7 +177,7 @@ export class Work {
     clearTimeout(this.timer);
   }
 
-  private readonly running = h('b', {});
+  private readonly running = h('b');
   private timer: ReturnType<typeof setTimeout> | undefined;
   private shown = '';
 }
@@ -210,22 +201,25 @@ function jobElement(job: Job, kernel: KernelAccess | null): HTMLElement {
           : 'Runs.'
         : (job.error ?? '');
   const about = isOpen(job) && job.estimateSeconds !== null ? ` About ${duration(job.estimateSeconds)}.` : '';
-  const cancel = on(h('button', { type: 'button', class: 'jl-button' }, 'Cancel'), {
-    click: () => {
-      void kernel?.request({ want: 'cancel', job: job.id }).catch(() => undefined); // it has ended meanwhile
-    }
-  });
+  const cancel = h(
+    'button.jl-button',
+    {
+      onclick: () => {
+        void kernel?.request({ want: 'cancel', job: job.id }).catch(() => undefined); // it has ended meanwhile
+      }
+    },
+    'Cancel'
+  );
   return h(
-    'div',
-    { class: 'jl-job' },
+    'div.jl-job',
     icon(job.error ? 'no' : 'wait'),
-    h('div', { class: 'jl-grow' }, h('b', {}, job.title), h('div', {}, said + about)),
+    h('div.jl-grow', h('b', job.title), h('div', said + about)),
     isOpen(job) && kernel ? cancel : null
   );
 }
 
 function row(name: 'clock', ...text: (string | Node)[]): HTMLElement {
-  return h('div', { class: 'jl-job' }, icon(name), h('div', { class: 'jl-grow' }, text));
+  return h('div.jl-job', icon(name), h('div.jl-grow', text));
 }
 
 function differ(edited: readonly number[]): string {
@@ -235,18 +229,18 @@ function differ(edited: readonly number[]): string {
 /** jitlab's errors say what, where, why and what to try, each on a line of its own. */
 function errorElements(error: string): HTMLElement[] {
   if (/^\w+$/.test(error)) {
-    return [h('b', { class: 'jl-error' }, icon('no'), `The cell raised ${error}`)];
+    return [h('b.jl-error', icon('no'), `The cell raised ${error}`)];
   }
   const [what = '', ...rest] = error.split('\n');
-  const elements: HTMLElement[] = [h('b', { class: 'jl-error' }, icon('no'), what)];
+  const elements: HTMLElement[] = [h('b.jl-error', icon('no'), what)];
   for (const line of rest) {
     const [, name, text = ''] = /^\s*(where|why|try):\s*(.*)$/.exec(line) ?? [];
     if (name === 'try') {
       elements.push(copyLine(text));
     } else if (name === 'where') {
-      elements.push(h('code', {}, text));
+      elements.push(h('code', text));
     } else {
-      elements.push(h('div', {}, name === 'why' ? text : line));
+      elements.push(h('div', name === 'why' ? text : line));
     }
   }
   return elements;

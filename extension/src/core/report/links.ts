@@ -66,9 +66,7 @@ export class Links {
       const plans = this.plansOf.get(name) ?? new Set();
       this.plansOf.set(name, plans.add(this.planOf(plan)));
     }
-    report.clusters.forEach(cluster => {
-      put(this.clusters, this.idOf(cluster.name, cluster.plan), cluster);
-    });
+    report.clusters.forEach(cluster => put(this.clusters, this.idOf(cluster.name, cluster.plan), cluster));
     report.kernels.forEach(kernel => {
       put(this.kernels, this.idOf(kernel.name, kernel.plan), kernel);
       for (const op of kernel.ops) {
@@ -78,12 +76,8 @@ export class Links {
     for (const op of report.ops) {
       const id = this.idOf(op.name, op.plan);
       put(this.ops, id, op);
-      op.lines.forEach(position => {
-        put(this.opsOfLine, lineKey(position), id);
-      });
-      op.inputs.forEach(input => {
-        put(this.readers, this.idOf(input, op.plan), id);
-      });
+      op.lines.forEach(position => put(this.opsOfLine, lineKey(position), id));
+      op.inputs.forEach(input => put(this.readers, this.idOf(input, op.plan), id));
     }
   }
 

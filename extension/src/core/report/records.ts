@@ -1,5 +1,9 @@
-/** The parts of a report that the panel reads, made of jitlab/report/schema.py by scripts/report_schema.py. */
-import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words } from '../base/read';
+/**
+ * The parts of reports and answers that the panel reads, made of schema.py and answer_schema.py of jitlab/report by
+ * scripts/report_schema.py.
+ */
+import { amount, choice, flag, list, maybe, number, numbers } from '../base/read';
+import { positions, record, records, text, texts, words } from '../base/read';
 import type { Json } from '../base/read';
 
 export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), plans: records(v.plans).map(readPlan),
@@ -99,3 +103,47 @@ export const readHistory = (v: Json) => ({ run: amount(v.run), runs: records(v.r
   baselines: texts(v.baselines) });
 export const readEarlierRun = (v: Json) => ({ run: amount(v.run), /** seconds */ seconds: number(v.seconds),
   calls: amount(v.calls), retraces: amount(v.retraces), error: text(v.error) || null });
+export const readClusterListing = (v: Json) => ({ stage: text(v.stage), lines: records(v.lines).map(readCodeLine),
+  share: number(v.share), absorbed: records(v.absorbed).map(readAbsorbedOp), note: text(v.note) });
+export const readCodeLine = (v: Json) => ({ text: text(v.text), /** places */ at: positions(v.at), ops: texts(v.ops),
+  kernel: text(v.kernel) || null, noise: flag(v.noise) });
+export const readAbsorbedOp = (v: Json) => ({ op: text(v.op), text: text(v.text) });
+export const readRunsCompared = (v: Json) => ({ run: number(v.run), against: maybe(v.against, readComparedWith),
+  rows: records(v.rows).map(readComparedPart), planChanges: records(v.plan_changes).map(readPlanChange),
+  retraces: readCounts(record(v.retraces)), samples: numbers(v.samples),
+  runs: list(v.runs).map(list).map(of => numbers(of)), needs: maybe(v.needs, readMissing), note: text(v.note) });
+export const readComparedWith = (v: Json) => ({ baseline: text(v.baseline), run: number(v.run) });
+export const readComparedPart = (v: Json) => ({ name: text(v.name), color: number(v.color),
+  kind: choice(v.kind, ['cell', 'cluster', 'host'] as const),
+  state: choice(v.state, ['same', 'changed', 'added', 'removed'] as const), /** seconds */ before: number(v.before),
+  /** seconds */ after: number(v.after), change: maybe(v.change, readTimeChange) });
+export const readTimeChange = (v: Json) => ({ ratio: amount(v.ratio), low: amount(v.low), high: amount(v.high),
+  significant: flag(v.significant), word: text(v.word) });
+export const readPlanChange = (v: Json) => ({ cluster: text(v.cluster), text: text(v.text), lines: numbers(v.lines)
+  });
+export const readCounts = (v: Json) => ({ before: amount(v.before), after: amount(v.after) });
+export const readMissing = (v: Json) => ({ text: text(v.text) });
+export const readWhatIfAnswer = (v: Json) => ({ question: readAskedChange(record(v.question)), title: words(v.title),
+  lines: numbers(v.lines), refusal: maybe(v.refusal, readRefusedChange), change: maybe(v.change, readTimeChange),
+  before: maybe(v.before, readMeasuredPlan), after: maybe(v.after, readMeasuredPlan), moved: texts(v.moved),
+  advice: text(v.advice), keep: maybe(v.keep, readKeptLines), keepText: text(v.keep_text), rounds: amount(v.rounds),
+  note: text(v.note), inCell: maybe(v.in_cell, readCellCalls) });
+export const readAskedChange = (v: Json) => ({
+  kind: choice(v.kind, ['cut', 'fuse', 'keep_out', 'target', 'several'] as const) });
+export const readRefusedChange = (v: Json) => ({ code: text(v.code), text: text(v.text),
+  path: records(v.path).map(readPathStep) });
+export const readPathStep = (v: Json) => ({ name: text(v.name), op: text(v.op), called: text(v.called),
+  lines: numbers(v.lines), cluster: text(v.cluster) || null });
+export const readMeasuredPlan = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
+  /** seconds */ low: amount(v.low), /** seconds */ high: amount(v.high), kernels: amount(v.kernels),
+  clusters: amount(v.clusters), /** bytes */ bytes: amount(v.bytes), temporaries: amount(v.temporaries),
+  /** bytes */ temporaryBytes: amount(v.temporary_bytes), /** ulps */ largestErrorUlp: number(v.largest_error_ulp) });
+export const readKeptLines = (v: Json) => ({ file: text(v.file), first: amount(v.first), last: amount(v.last),
+  lines: texts(v.lines) });
+export const readCellCalls = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: amount(v.seconds) });
+export const readSweepAnswer = (v: Json) => ({ edges: records(v.edges).map(readCutEdge), tried: amount(v.tried),
+  total: amount(v.total), /** seconds */ seconds: amount(v.seconds), stopped: text(v.stopped) || null,
+  note: text(v.note) });
+export const readCutEdge = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
+  title: text(v.title), lines: numbers(v.lines), change: readTimeChange(record(v.change)),
+  /** seconds */ beforeSeconds: amount(v.before_seconds), /** seconds */ afterSeconds: amount(v.after_seconds) });

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from jitlab.ir.programs.program import (
     Buffer,
     Call,
     Define,
-    Expr,
     Finish,
     For,
     Gemm,
@@ -20,17 +18,18 @@ from jitlab.ir.programs.program import (
     Load,
     Local,
     Partial,
-    Program,
     Read,
     Scalar,
     Statement,
     Step,
     Store,
     Variable,
-    expressions,
+    all_expressions,
     walk,
 )
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
 
 #: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
 #: FAILED + code: the check with that code failed.
@@ -67,7 +66,7 @@ class Phase:
                 found |= {b.name: b for b in s.ins}
             elif isinstance(s, Finish):
                 found |= {b.name: b for b in s.partials}
-        for e in _all_expressions(self.statements):
+        for e in all_expressions(self.statements):
             if isinstance(e, Load):
                 found[e.buffer.name] = e.buffer
         return tuple(found.values())
@@ -75,7 +74,7 @@ class Phase:
     @lazy
     def variables(self) -> dict[str, Variable]:
         found = {s.variable.name: s.variable for s in walk(self.statements) if isinstance(s, Assign)}
-        return found | {e.variable.name: e.variable for e in _all_expressions(self.statements) if isinstance(e, Read)}
+        return found | {e.variable.name: e.variable for e in all_expressions(self.statements) if isinstance(e, Read)}
 
     @lazy
     def bound(self) -> dict[str, np.dtype]:
@@ -93,12 +92,12 @@ class Phase:
     @lazy
     def wanted(self) -> dict[str, np.dtype]:
         """The Locals that it reads."""
-        return {e.name: e.dtype for e in _all_expressions(self.statements) if isinstance(e, Local)}
+        return {e.name: e.dtype for e in all_expressions(self.statements) if isinstance(e, Local)}
 
     @lazy
     def scalars(self) -> frozenset[str]:
         """The numbers of the program that it reads."""
-        return frozenset(e.name for e in _all_expressions(self.statements) if isinstance(e, Scalar))
+        return frozenset(e.name for e in all_expressions(self.statements) if isinstance(e, Scalar))
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class ContextLayout:
     to note times, the functions by which signals are looked after, when that was done last, what calls libraries, and an
     exception."""
 
-    program: Program
+    program: Scheduled
 
     RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
     FIRST = 14
@@ -218,14 +217,3 @@ def changes(statements: Sequence[Statement]) -> frozenset[str]:
         elif not isinstance(s, (Store, Gemm, Call, Partial)) and hasattr(s, "symbol"):
             names.add(s.symbol)
     return frozenset(names)
-
-
-def _all_expressions(statements: Sequence[Statement]) -> Iterator[Expr]:
-    seen: set[int] = set()
-    todo = [e for s in walk(statements) for e in expressions(s)]
-    while todo:
-        e = todo.pop()
-        if id(e) not in seen:
-            seen.add(id(e))
-            yield e
-            todo.extend(e.parts)

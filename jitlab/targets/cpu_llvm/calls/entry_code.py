@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
 from jitlab.support import native_call_log
+from jitlab.support.lazy_dataclass import dataclass
 
 from .context import DONE, PAUSED, STOPPED, ContextLayout
 

@@ -86,7 +86,7 @@ class ContextLauncher(Launcher):
                 self.constants.append(array)
                 template[layout.FIRST + position] = array.ctypes.data
         for number, phase in enumerate(layout.phases):
-            template[layout.chunks + number] = _chunk(lowered, phase)
+            template[layout.chunks + number] = _chunk(lowered, phase, layout)
         return template
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], times: np.ndarray | None) -> int | None:
@@ -122,14 +122,14 @@ class ContextLauncher(Launcher):
         return None if status == DONE else status - FAILED
 
 
-def _chunk(lowered: Lowered, phase: Phase) -> int:
+def _chunk(lowered: Lowered, phase: Phase, layout: ContextLayout) -> int:
     """Iterations of an outer loop between two looks at the clock: some 100 µs of work; for vectors a multiple of 256."""
     outer = phase.outer
     if phase.is_whole or outer is None:
         return 1 << 62
     each = max(_steps(outer.body, lowered.symbol_values), 1)
     wanted = max(CHUNK_STEPS // each, 1)
-    return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)
+    return int(-(-wanted // 256) * 256) if id(outer) in layout.program.vectors or wanted >= 256 else int(wanted)
 
 
 def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:

@@ -1,5 +1,4 @@
-"""A Program becomes LLVM text: phases, loops, instructions.
+"""A Program becomes LLVM text: phases, loops, reductions.
 
-Parts, in the order of the data: values, function_text, instructions, llvm_arithmetic, reductions, vector_emitter, body, phase,
-codegen, register_gaps.
+Parts, in the order of the data: reductions, phase, codegen, register_gaps.
 """

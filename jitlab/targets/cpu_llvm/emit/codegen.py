@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from jitlab.ir.programs.program import Program
 from jitlab.ops.base import Operation
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
+from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
+from jitlab.targets.llvm.expressions import poly_text
+from jitlab.targets.llvm.function_text import FunctionText, module_text
 
-from .body import Slots, poly_text
-from .function_text import FunctionText, module_text
-from .phase import phase_function
+from .phase import Slots, phase_function
 
 __all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "identity", "module_for"]
 
@@ -33,12 +33,12 @@ _imported_ns = time.time_ns()
 COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "amd64") else "llvm.readsteadycounter"
 
 
-def module_for(program: Program) -> str:
+def module_for(program: Scheduled) -> str:
     """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
     return module_text(functions_of(ContextLayout(program), phase_function))
 
 
-def identity(program: Program) -> str:
+def identity(program: Scheduled) -> str:
     """What the module of a Program depends on, beside the processor and LLVM: equal for equal modules alone."""
     known = "" if Operation.has_others else _sources()
     return f"{known}\n{program.text}" if known else module_for(program)
@@ -46,11 +46,11 @@ def identity(program: Program) -> str:
 
 @cache
 def _sources() -> str:
-    """A hash of what writes modules: operations, Programs, this target; "" where they are not the files they were made of."""
+    """A hash of what writes modules: operations, Programs, targets; "" where they are not the files they were made of."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
     package = Path(__file__).parents[3]
     try:
-        for folder in ("ops", "ir", "targets/cpu_llvm"):
+        for folder in ("ops", "ir", "targets/llvm", "targets/cpu_llvm"):
             files = sorted((package / folder).rglob("*.py"))
             if not files or any(file.stat().st_mtime_ns > _imported_ns for file in files):
                 return ""

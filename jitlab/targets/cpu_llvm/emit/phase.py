@@ -8,6 +8,7 @@ import numpy as np
 
 from jitlab.ir import Poly
 from jitlab.ir.programs.program import (
+    LANES,
     Apply,
     Assign,
     Call,
@@ -31,19 +32,32 @@ from jitlab.ir.programs.program import (
     walk,
     work,
 )
-from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout, Phase, changes, written
+from jitlab.targets.cpu_llvm.machine import features
+from jitlab.targets.llvm.expressions import InVector
+from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.values import Val
+from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
-from .body import InVector
-from .function_text import FunctionText
 from .reductions import Reductions
-from .values import Val
-from .vector_emitter import VectorEmitter
 
 GEMM = {np.dtype("f4"): "sgemm", np.dtype("f8"): "dgemm"}
 
 #: Operations on elements between two looks at the clock, about.
 LOOK_STEPS = 1 << 16
+
+
+class Slots:
+    """Places in the context, and what they hold. `ahead`: read where the function starts."""
+
+    def __init__(self, fn: FunctionText, ahead: bool = False) -> None:
+        self.instr = fn.ahead if ahead else fn.instr
+
+    def pointer(self, number: int) -> str:
+        return self.instr(f"getelementptr i64, ptr %ctx, i64 {number}")
+
+    def __call__(self, number: int, type: str = "i64") -> str:
+        return self.instr(f"load {type}, ptr {self.pointer(number)}")
 
 
 def phase_function(layout: ContextLayout, phase: Phase, name: str) -> FunctionText:
@@ -64,10 +78,12 @@ class PhaseWriter(Reductions):
         fn = self.text(name, params, returns="i64")
         fn.attributes = "noinline nounwind"
         fn.linkage = "internal"
-        super().__init__(layout, phase, fn)
+        super().__init__(fn, features())
+        self.layout, self.phase, self.slot = layout, phase, Slots(fn)
         self.repeats = 0  # loops of the user's around
         self.turns = 0 if phase.outer is not None else 1  # loops around that look at the clock: all but a phase's own
         self.spent: str | None = None  # memory of the count of steps since the last look at the clock
+        self.has_streamed = False
         self.stopped: str | None = None  # the block that leaves because a signal's handler raised
 
     def function(self) -> FunctionText:
@@ -98,7 +114,7 @@ class PhaseWriter(Reductions):
         for name in phase.bound:
             if name in kept:
                 self._keep_value(kept[name], self.locals[name])
-        if self.streamed:
+        if self.has_streamed:
             fn.emit("fence seq_cst")
         fn.ret(DONE)
         for code, label in self.failures.items():
@@ -114,6 +130,14 @@ class PhaseWriter(Reductions):
 
     def _keep_value(self, number: int, value: Val) -> None:
         self.scalar.store(self.slot.pointer(number), value, align=8)
+
+    def _passed(self, symbol: str) -> str:
+        return Slots(self.fn, ahead=True)(self.layout.symbols[symbol])
+
+    def _is_streamed(self, s: Store) -> bool:
+        is_streamed = s.buffer.name in self.layout.program.streamed and self.vector is not None and self.vector.mask is None
+        self.has_streamed |= is_streamed
+        return is_streamed
 
     # -- statements
 
@@ -258,7 +282,7 @@ class PhaseWriter(Reductions):
             self._start(accumulator)
         self._hoist(s)
         steps = [inner for inner in s.body if isinstance(inner, Step)]
-        if s.vector:
+        if self._tile(s):
             self._vector_loop(s, lo, hi, steps)
         elif steps:
             self._stepping(steps, s, lo, hi, 1)
@@ -273,7 +297,7 @@ class PhaseWriter(Reductions):
         """Loops count the steps of their turns; those around them look."""
         if any(isinstance(inner, (For, Repeat)) for inner in walk(s.body)):
             return
-        self._spend(hi, max(_steps(s.body) // (8 if s.vector else 1), 1))
+        self._spend(hi, max(_steps(s.body) // (8 if self._tile(s) else 1), 1))
 
     def _body(self, s: For, i: str) -> None:
         self.vars[s.var] = i
@@ -286,7 +310,7 @@ class PhaseWriter(Reductions):
     def _vector_loop(self, s: For, lo: str, hi: str, steps: list[Step]) -> None:
         assert self.vector is None, "vector loops do not nest"
         width = self._width(s)
-        emitter = VectorEmitter(self.fn, width)
+        emitter = VectorEmitter(self.fn, width, self.features)
         if steps:
             self._stepping(steps, s, lo, hi, width, emitter)
             return
@@ -299,6 +323,10 @@ class PhaseWriter(Reductions):
         end = self._serial_loop(lo, hi, lambda i: one(i, None), str(width))
         self._tail(end, hi, emitter, one)
 
+    def _tile(self, s: For) -> int:
+        """How many vectors it takes at a time; 0 where it takes none."""
+        return 1 if s.kind == LANES else self.layout.program.vectors.get(id(s), 0)
+
     def _width(self, s: For) -> int:
         """Lanes for the widest element in the loop: two native vectors; one in loops of the user's, which may be short."""
         widest = 1
@@ -308,7 +336,7 @@ class PhaseWriter(Reductions):
             for root in expressions(inner):
                 widest = max(widest, _widest(root, set()))
         registers = 1 if self.repeats else 2
-        return max(registers * machine.vector_bytes() // widest, 2) * s.tile
+        return max(registers * self.features.vector_bytes // widest, 2) * self._tile(s)
 
     def _hoist(self, s: For) -> None:
         """Compute before the loop what does not change in it; prepare running values for the loops inside."""
@@ -322,7 +350,7 @@ class PhaseWriter(Reductions):
             if accumulator.name in stepping:
                 width = vector_width[accumulator.name]
                 if width and self.vector is None:
-                    self._prepare_running(r, VectorEmitter(self.fn, width), width)
+                    self._prepare_running(r, VectorEmitter(self.fn, width, self.features), width)
                 else:
                     lanes = self.vector.emitter.width if self.vector is not None else 0
                     self._prepare_running(r, self.e, lanes)
@@ -333,7 +361,7 @@ class PhaseWriter(Reductions):
         widths: dict[str, int] = {}
 
         def visit(loop: For, width: int) -> None:
-            width = self._width(loop) if loop.vector else width
+            width = self._width(loop) if self._tile(loop) else width
             for inner in loop.body:
                 if isinstance(inner, For):
                     visit(inner, width)

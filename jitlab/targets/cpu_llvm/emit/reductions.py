@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jitlab.ir.programs.program import Accumulator, Finish, For, Index, Statement, Step, expressions, work
-from jitlab.targets.cpu_llvm.calls.context import ContextLayout, Phase
-
-from .body import I64, Body, InVector
-from .function_text import FunctionText
-from .values import Val
-from .vector_emitter import VectorEmitter
+from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.llvm.expressions import I64, ExpressionWriter, InVector
+from jitlab.targets.llvm.features import Features
+from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.values import Val
+from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
 #: Steps of one chain before a compensated sum starts the next (reductions): keeps |error| within (8 + log2 n) eps Σ|x|.
 CHAIN = 8
@@ -32,11 +32,11 @@ class Running:
     lanes: int = 0
 
 
-class Reductions(Body):
+class Reductions(ExpressionWriter):
     """Accumulators, and the blocks and loops they run in."""
 
-    def __init__(self, layout: ContextLayout, phase: Phase, fn: FunctionText) -> None:
-        super().__init__(layout, phase, fn)
+    def __init__(self, fn: FunctionText, features: Features) -> None:
+        super().__init__(fn, features)
         self.running: dict[str, Running] = {}
         self.partial: dict[str, tuple[Val, ...]] = {}
 
@@ -329,7 +329,7 @@ class Reductions(Body):
         r = self.running.pop(accumulator.name)
         outer = self.vector
         own_lanes = outer.emitter.width if outer is not None else 0
-        e = outer.emitter if outer is not None else (VectorEmitter(self.fn, r.lanes) if r.lanes else self.scalar)
+        e = outer.emitter if outer is not None else (VectorEmitter(self.fn, r.lanes, self.features) if r.lanes else self.scalar)
         total = self._total(r, e)
         for memory in filter(None, (r.stack, r.count)):
             self.fn.release(memory)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
 
 #: Instructions that are looked at for one gap: a register may live through a whole kernel.
 REACH = 4000

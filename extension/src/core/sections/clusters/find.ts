@@ -1,4 +1,4 @@
-import { h, icon, on } from '../../base/dom';
+import { consume, h, icon, on } from '../../base/dom';
 import { some } from '../../base/format';
 import type { Found, SearchIndex } from './search';
 
@@ -9,10 +9,9 @@ export class FindBox {
   readonly element: HTMLElement;
 
   constructor(private readonly locate: (found: Found) => void) {
-    this.list = h('div', { class: 'jl-found', role: 'listbox', id: `jl-found-${++made}`, hidden: true });
-    this.input = h('input', {
+    this.list = h('div.jl-found', { role: 'listbox', id: `jl-found-${++made}`, hidden: true });
+    this.input = h('input.jl-search', {
       type: 'search',
-      class: 'jl-search',
       role: 'combobox',
       placeholder: 'name, type, shape, dtype, line, reason',
       'aria-label': 'Search the graph',
@@ -21,15 +20,11 @@ export class FindBox {
       'aria-autocomplete': 'list',
       spellcheck: 'false'
     });
-    this.count = h('span', { class: 'jl-hidden', role: 'status' });
-    this.element = h('div', { class: 'jl-find' }, icon('search'), this.input, this.count, this.list);
+    this.count = h('span.jl-hidden', { role: 'status' });
+    this.element = h('div.jl-find', icon('search'), this.input, this.count, this.list);
     on(this.input, {
-      input: () => {
-        this.search();
-      },
-      keydown: event => {
-        this.onKey(event);
-      }
+      input: () => this.search(),
+      keydown: event => this.onKey(event)
     });
     on(this.list, {
       click: event => {
@@ -65,11 +60,11 @@ export class FindBox {
         h(
           'div',
           { role: 'option', id: `${this.list.id}-${index}`, 'data-index': index, 'data-kind': kind },
-          h('b', {}, title),
-          h('span', { class: 'jl-muted' }, ` ${about}`)
+          h('b', title),
+          h('span.jl-muted', ` ${about}`)
         )
       ),
-      h('div', { class: 'jl-note jl-muted' }, total ? more : 'Nothing found. Every word has to match.')
+      h('div.jl-note.jl-muted', total ? more : 'Nothing found. Every word has to match.')
     );
     this.mark();
   }
@@ -97,8 +92,7 @@ export class FindBox {
         event.stopPropagation(); // letters are text here, not keys of the section
         return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private mark(): void {

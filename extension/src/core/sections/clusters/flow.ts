@@ -59,9 +59,7 @@ function makeFlow(report: Report): Flow {
     const like = report.plans.find(({ name }) => name === plan)?.like ?? '';
     const same = like === plan ? undefined : parts.get(like);
     if (same) {
-      same.nodes.forEach((node, index) => {
-        addTimes(node, nodes[index]);
-      });
+      same.nodes.forEach((node, index) => addTimes(node, nodes[index]));
     } else {
       parts.set(plan, { title: titleOf(report, plan), place: placeOf(report, ops), nodes, edges });
     }

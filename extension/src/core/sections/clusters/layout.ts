@@ -47,9 +47,7 @@ class Spine extends Pen {
       this.addNode(node, wholeSeconds);
       places.push({ top, bottom: this.y });
     });
-    long.forEach((edge, lane) => {
-      this.addLongEdge(edge, Math.min(lane, 2), places);
-    });
+    long.forEach((edge, lane) => this.addLongEdge(edge, Math.min(lane, 2), places));
   }
 
   /** Statements that Python ran: dashed, because nothing of them is in a plan. */

@@ -47,13 +47,11 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
 
 /** Folded below the picture: what a further fusion could save, and why it was not made. */
 export class MemoryFold {
-  readonly element = h('details', { class: 'jl-details jl-note', hidden: true });
+  readonly element = h('details.jl-details.jl-note', { hidden: true });
 
   constructor(private readonly pin: (value: Temporary) => void) {
     on(this.element, {
-      toggle: () => {
-        this.fill();
-      }
+      toggle: () => this.fill()
     });
   }
 
@@ -75,32 +73,26 @@ export class MemoryFold {
     const { rows, more } = memoryRows(this.report);
     this.element.append(
       h(
-        'ul',
-        { class: 'jl-told', 'aria-label': 'Values that reach memory' },
+        'ul.jl-told',
+        { 'aria-label': 'Values that reach memory' },
         rows.map(({ value, name, where, size, why }) =>
           h(
             'li',
-            {},
             h(
-              'div',
-              { class: 'jl-told-head' },
-              on(h('button', { type: 'button', class: 'jl-link' }, name), {
-                click: () => {
-                  this.pin(value);
-                }
-              }),
-              h('span', { class: 'jl-muted jl-grow' }, where),
-              h('span', {}, size)
+              'div.jl-told-head',
+              h('button.jl-link', { onclick: () => this.pin(value) }, name),
+              h('span.jl-muted.jl-grow', where),
+              h('span', size)
             ),
             why
           )
         ),
-        more && h('li', { class: 'jl-muted' }, more)
+        more && h('li.jl-muted', more)
       )
     );
   }
 
-  private readonly summary = h('summary', {});
+  private readonly summary = h('summary');
   private report: Report | null = null;
 }
 

@@ -1,10 +1,10 @@
-import { h, on } from '../../base/dom';
+import { h } from '../../base/dom';
 
 export type NoticeAction = readonly [name: string, press: () => void];
 
 /** One line above the picture: what of the graph it shows, and what else it could. */
 export class Notice {
-  readonly element = h('div', { class: 'jl-note jl-graph-note' });
+  readonly element = h('div.jl-note.jl-graph-note');
 
   hide(): void {
     this.element.hidden = true;
@@ -19,9 +19,7 @@ export class Notice {
     }
     this.shown = key;
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.textContent : '';
-    const buttons = actions.map(([name, press]) =>
-      on(h('button', { type: 'button', class: 'jl-link' }, name), { click: press })
-    );
+    const buttons = actions.map(([name, press]) => h('button.jl-link', { onclick: press }, name));
     const had = this.element.contains(document.activeElement);
     this.element.replaceChildren(text, ...buttons.flatMap((button, index) => (index ? [' · ', button] : [button])));
     if (had) {

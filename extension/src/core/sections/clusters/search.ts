@@ -1,5 +1,5 @@
 import { arrayType, lines, sentence } from '../../base/format';
-import type { Boundary, Operation } from '../../report/report';
+import type { Boundary, Cluster, Kernel, Operation } from '../../report/report';
 import type { Flow } from './flow';
 import { boundaryTexts, said } from './words';
 
@@ -60,98 +60,61 @@ function matches({ text, lines }: Entry, word: string): boolean {
 }
 
 function entriesOf(flow: Flow): Entry[] {
-  const entries: Entry[] = [];
-  for (const part of flow.parts) {
-    for (const node of part.nodes) {
-      if (node.cluster) {
-        const { cluster } = node;
-        entries.push({
-          found: () => ({
-            kind: 'cluster',
-            name: node.name,
-            plan: cluster.plan,
-            title: node.name,
-            about: `cluster, ${lines(node.lines)}`,
-            op: null,
-            boundary: null
-          }),
-          text: `${node.name} cluster ${cluster.reason.text}`.toLowerCase(),
-          lines: new Set(node.lines)
-        });
-      }
-      for (const { kernel, boundaries } of node.kernels) {
-        entries.push({
-          found: () => ({
-            kind: 'kernel',
-            name: kernel.name,
-            plan: kernel.plan,
-            title: kernel.name,
-            about: `kernel of ${kernel.cluster}, ${lines(kernel.lines)}`,
-            op: null,
-            boundary: null
-          }),
-          text: `${kernel.name} kernel ${kernel.kind} ${kernel.bound ?? ''}-bound`.toLowerCase(),
-          lines: new Set(kernel.lines)
-        });
-        entries.push(...boundaries.map(entryOfBoundary));
-      }
-      entries.push(...node.boundaries.map(entryOfBoundary));
-      entries.push(...node.ops.map(entryOfOperation));
-    }
-  }
-  return entries;
+  return flow.parts.flatMap(part =>
+    part.nodes.flatMap(node => [
+      ...(node.cluster ? [entryOfCluster(node.cluster, node.lines)] : []),
+      ...node.kernels.flatMap(({ kernel, boundaries }) => [entryOfKernel(kernel), ...boundaries.map(entryOfBoundary)]),
+      ...node.boundaries.map(entryOfBoundary),
+      ...node.ops.map(entryOfOperation)
+    ])
+  );
+}
+
+/** What is found is made when it is: of 50 000 operations most never are. */
+function entry(
+  kind: Found['kind'],
+  { name, plan }: { name: string; plan: string },
+  words: readonly (string | null | undefined)[],
+  at: Iterable<number>,
+  more: () => Pick<Found, 'about'> & Partial<Found>
+): Entry {
+  return {
+    found: () => ({ kind, name, plan, title: name, op: null, boundary: null, ...more() }),
+    text: words.join(' ').toLowerCase(),
+    lines: new Set(at)
+  };
+}
+
+function entryOfCluster(cluster: Cluster, at: readonly number[]): Entry {
+  const words = [cluster.name, 'cluster', cluster.reason.text];
+  return entry('cluster', cluster, words, at, () => ({ about: `cluster, ${lines(at)}` }));
+}
+
+function entryOfKernel(kernel: Kernel): Entry {
+  const words = [kernel.name, 'kernel', kernel.kind, `${kernel.bound ?? ''}-bound`];
+  const about = (): string => `kernel of ${kernel.cluster}, ${lines(kernel.lines)}`;
+  return entry('kernel', kernel, words, kernel.lines, () => ({ about: about() }));
 }
 
 function entryOfOperation(op: Operation): Entry {
   const where = op.cluster ?? 'host';
-  return {
-    found: () => ({
-      kind: 'op',
-      name: op.name,
-      plan: op.plan,
-      title: said(op),
-      about: [lines(op.lines.map(({ line }) => line)), arrayType(op.dtype, op.shape), op.kernel, where]
-        .filter(Boolean)
-        .join(', '),
-      op,
-      boundary: null
-    }),
-    text: textOf([
-      op.name,
-      op.called,
-      op.op,
-      op.dtype,
-      arrayType(op.dtype, op.shape),
-      op.shape.join(' '),
-      where,
-      op.kernel ?? '',
-      op.scope ?? '',
-      op.reason?.code ?? '',
-      op.reason?.text ?? ''
-    ]),
-    lines: new Set(op.lines.map(({ line }) => line))
-  };
-}
-
-function textOf(parts: readonly string[]): string {
-  return parts.join(' ').toLowerCase();
+  const type = arrayType(op.dtype, op.shape);
+  const at = op.lines.map(({ line }) => line);
+  const words = [op.name, op.called, op.op, op.dtype, type, op.shape.join(' '), where, op.kernel, op.scope];
+  return entry('op', op, [...words, op.reason?.code, op.reason?.text], at, () => ({
+    title: said(op),
+    about: [lines(at), type, op.kernel, where].filter(Boolean).join(', '),
+    op
+  }));
 }
 
 function entryOfBoundary(boundary: Boundary): Entry {
-  const texts = boundaryTexts(boundary);
-  return {
-    found: () => ({
-      kind: 'boundary',
-      name: `${boundary.producer}→${boundary.consumer}`,
-      plan: boundary.plan,
-      title: `${boundary.producer} → ${boundary.consumer}`,
-      about: sentence(texts.head),
-      op: null,
-      boundary
-    }),
-    text: [boundary.producer, boundary.consumer, 'not fused', boundary.reason.code, texts.head, texts.why, texts.flip]
-      .join(' ')
-      .toLowerCase(),
-    lines: new Set()
-  };
+  const { producer, consumer, plan, reason } = boundary;
+  const { head, why, flip } = boundaryTexts(boundary);
+  const words = [producer, consumer, 'not fused', reason.code, head, why, flip];
+  return entry('boundary', { name: `${producer}→${consumer}`, plan }, words, [], () => ({
+    title: `${producer} → ${consumer}`,
+    about: sentence(head),
+    boundary
+  }));
 }

@@ -1,5 +1,5 @@
 import { CanvasView } from '../../base/canvas';
-import { h, on } from '../../base/dom';
+import { consume, h, isChord, on } from '../../base/dom';
 import type { Item } from '../../base/shapes';
 import type { Flow } from './flow';
 import { layoutClusters } from './layout';
@@ -21,21 +21,13 @@ export class SpineView {
   readonly element: HTMLElement;
 
   constructor(private readonly host: SpineHost) {
-    this.layer = h('div', { class: 'jl-layer', role: 'tree', 'aria-label': 'Clusters in program order' });
-    this.element = h('div', { class: 'jl-frame' }, this.canvas.element, this.layer);
+    this.layer = h('div.jl-layer', { role: 'tree', 'aria-label': 'Clusters in program order' });
+    this.element = h('div.jl-frame', this.canvas.element, this.layer);
     on(this.layer, {
-      keydown: event => {
-        this.onKey(event);
-      },
-      pointerover: event => {
-        this.host.hover(linkedId(itemOf(event.target)));
-      },
-      pointerleave: () => {
-        this.host.hover(null);
-      },
-      click: event => {
-        this.onClick(itemOf(event.target), event);
-      },
+      keydown: event => this.onKey(event),
+      pointerover: event => this.host.hover(linkedId(itemOf(event.target))),
+      pointerleave: () => this.host.hover(null),
+      click: event => this.onClick(itemOf(event.target), event),
       dblclick: event => {
         const item = itemOf(event.target);
         if (item?.hasAttribute('aria-expanded') && !onArrow(item, event)) {
@@ -88,7 +80,7 @@ export class SpineView {
     items.forEach((item, index) => {
       let element = this.layer.children[index] as HTMLElement | undefined;
       if (!element) {
-        element = h('div', { class: 'jl-item', role: 'treeitem' });
+        element = h('div.jl-item', { role: 'treeitem' });
         this.layer.append(element);
       }
       Object.assign(element.dataset, { id: item.id, kind: item.kind });
@@ -133,7 +125,7 @@ export class SpineView {
     const at = items.findIndex(item => item.dataset.id === this.focused);
     const item = items[at];
     const id = item?.dataset.id;
-    if (!item || id === undefined || event.ctrlKey || event.metaKey || event.altKey) {
+    if (!item || id === undefined || isChord(event)) {
       return;
     }
     const expanded = item.getAttribute('aria-expanded');
@@ -194,8 +186,7 @@ export class SpineView {
           return;
         }
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private focusItem(id: string): void {

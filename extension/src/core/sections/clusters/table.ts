@@ -41,9 +41,7 @@ export class ClustersTable {
       role: 'treegrid',
       rowHeight: ROW,
       columns: ['name', 'lines', 'ops', 'bytes', 'time'],
-      fill: (row, index) => {
-        this.fill(row, index);
-      },
+      fill: (row, index) => this.fill(row, index),
       key: (event, index) => this.onKey(event, index),
       click: (index, event) => {
         const box = this.rows[index]?.box;
@@ -54,9 +52,7 @@ export class ClustersTable {
           this.host.pin(box);
         }
       },
-      point: index => {
-        this.host.hover(this.rows[index]?.box ?? null);
-      }
+      point: index => this.host.hover(this.rows[index]?.box ?? null)
     });
     this.element = this.list.element;
   }
@@ -75,9 +71,7 @@ export class ClustersTable {
         }
       }
     };
-    tree.roots.forEach(root => {
-      visit(root, 1);
-    });
+    tree.roots.forEach(root => visit(root, 1));
     tree.flow.statements.forEach(statement => this.rows.push({ level: 1, box: null, statement }));
     this.list.count = this.rows.length;
   }
@@ -137,23 +131,17 @@ export class ClustersTable {
     element.setAttribute('aria-level', String(row.level));
     const { box, statement } = row;
     const cell = (text: string, kind = ''): HTMLElement => h('span', { role: 'gridcell', class: kind || null }, text);
-    const indent = h('span', { class: 'jl-indent' });
+    const indent = h('span.jl-indent');
     indent.style.width = `${(row.level - 1) * 12}px`;
     if (statement) {
       const why = sentence(`Run by Python: ${statement.reason.text || 'it is no array work'}`);
       element.append(
-        h(
-          'span',
-          { role: 'gridcell', class: 'jl-what' },
-          indent,
-          swatch('statement'),
-          h('code', {}, firstLine(statement.text))
-        ),
+        h('span.jl-what', { role: 'gridcell' }, indent, swatch('statement'), h('code', firstLine(statement.text))),
         cell(lineRanges(statement.lines.map(({ line }) => line))),
         cell('', 'jl-number'),
         cell('', 'jl-number'),
         cell(duration(statement.seconds), 'jl-number'),
-        h('span', { role: 'gridcell', class: 'jl-about', title: why }, why)
+        h('span.jl-about', { role: 'gridcell', title: why }, why)
       );
       return;
     }
@@ -167,18 +155,18 @@ export class ClustersTable {
     const about = aboutOf(box);
     element.append(
       h(
-        'span',
-        { role: 'gridcell', class: 'jl-what' },
+        'span.jl-what',
+        { role: 'gridcell' },
         indent,
-        h('span', { class: 'jl-twist', 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : ''),
+        h('span.jl-twist', { 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : ''),
         box.kind === 'part' || box.kind === 'plan' ? null : swatch(box.color ?? 'host'),
-        h('b', {}, box.name)
+        h('b', box.name)
       ),
       cell(lineRanges(box.lines)),
       cell(box.kind === 'op' ? '' : String(box.count), 'jl-number'),
       cell(box.bytes ? bytes(box.bytes) : '', 'jl-number'),
       cell(box.seconds === null ? '' : duration(box.seconds), 'jl-number'),
-      h('span', { role: 'gridcell', class: 'jl-about', title: about }, about)
+      h('span.jl-about', { role: 'gridcell', title: about }, about)
     );
   }
 

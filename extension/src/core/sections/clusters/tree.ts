@@ -311,25 +311,16 @@ export class GraphTree {
   }
 
   private node(kind: TreeKind, key: string, name: string, parent: TreeNode | null, more: Partial<TreeNode>): TreeNode {
+    const level = (parent?.level ?? 0) + 1;
     return {
-      key,
+      ...EMPTY,
       kind,
+      key,
       name,
-      id: '',
-      level: (parent?.level ?? 0) + 1,
+      level,
       parent,
-      ops: [],
       count: more.ops?.length ?? 0,
       color: parent?.color ?? null,
-      seconds: null,
-      bytes: null,
-      lines: [],
-      reason: null,
-      scope: '',
-      flow: null,
-      kernel: null,
-      op: null,
-      group: false,
       ...more
     };
   }
@@ -388,7 +379,7 @@ export function neighbourSource(tree: GraphTree, ops: readonly Operation[]): Sce
       order.set(op, index);
       const home = tree.find(op);
       return {
-        ...(home ?? emptyBox()),
+        ...(home ?? EMPTY),
         key: `near/${index}`,
         kind: 'op',
         name: op.op,
@@ -423,17 +414,9 @@ export function neighbourSource(tree: GraphTree, ops: readonly Operation[]): Sce
   return { roots, childrenOf: () => [], edgesOf: group => (group === null ? edges : []) };
 }
 
-function emptyBox(): TreeNode {
-  return {
-    key: '',
-    kind: 'op',
-    name: '',
-    id: '',
-    level: 1,
-    parent: null,
-    ops: [],
-    count: 1,
-    color: null,
+const EMPTY: TreeNode = {
+  ...{ key: '', kind: 'op', name: '', id: '', level: 1, parent: null, ops: [], count: 1, color: null },
+  ...{
     seconds: null,
     bytes: null,
     lines: [],
@@ -443,8 +426,8 @@ function emptyBox(): TreeNode {
     kernel: null,
     op: null,
     group: false
-  };
-}
+  }
+};
 
 /** All operations within `radius` edges of one, either way. */
 export function neighbourhood(tree: GraphTree, op: Operation, radius: number): Operation[] {

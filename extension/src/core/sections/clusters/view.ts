@@ -1,4 +1,5 @@
-import { h, on } from '../../base/dom';
+import { refusal } from '../../base/read';
+import { consume, h, isChord, on } from '../../base/dom';
 import { lines, percent, some } from '../../base/format';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -33,27 +34,17 @@ export class ClustersView {
   ) {
     const { selection } = context;
     this.spine = new SpineView({
-      hover: id => {
-        selection.hover(id);
-      },
-      pin: id => {
-        selection.togglePin(id);
-      },
+      hover: id => selection.hover(id),
+      pin: id => selection.togglePin(id),
       get pinned() {
         return selection.pin;
       },
-      toggle: id => {
-        void this.toggle(id);
-      },
-      menu: (id, anchor) => {
-        selection.menu.emit({ id, anchor });
-      },
+      toggle: id => void this.toggle(id),
+      menu: (id, anchor) => selection.menu.emit({ id, anchor }),
       key: (event, id) => this.onPictureKey(event, selection.links?.op(id) ?? null)
     });
     const ofBoxes = {
-      hover: (box: TreeNode | null): void => {
-        selection.hover(box ? idOfBox(selection, box) : null);
-      },
+      hover: (box: TreeNode | null): void => selection.hover(box ? idOfBox(selection, box) : null),
       pin: (box: TreeNode): void => {
         const id = idOfBox(selection, box);
         if (id) {
@@ -81,29 +72,22 @@ export class ClustersView {
       }
     });
     this.table = new ClustersTable(ofBoxes);
-    this.find = new FindBox(found => {
-      void this.locate(found);
-    });
+    this.find = new FindBox(found => void this.locate(found));
     this.tools = new Tools(
       this.find,
-      () => {
-        this.setMap(!this.isMap());
-      },
-      () => {
-        this.render();
-      }
+      () => this.setMap(!this.isMap()),
+      () => this.render()
     );
-    this.status = h('div', { class: 'jl-note jl-pinned', role: 'status' });
-    this.picture = h('div', {});
-    this.memory = new MemoryFold(({ producer, plan }) => {
-      selection.togglePin(selection.links?.idOf(producer, plan) ?? producer);
-    });
+    this.status = h('div.jl-note.jl-pinned', { role: 'status' });
+    this.picture = h('div');
+    this.memory = new MemoryFold(({ producer, plan }) =>
+      selection.togglePin(selection.links?.idOf(producer, plan) ?? producer)
+    );
     on(section.body, {
       keydown: event => {
-        if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        if (event.key === '/' && !isChord(event)) {
           this.tools.search();
-          event.preventDefault();
-          event.stopPropagation();
+          consume(event);
         }
       }
     });
@@ -148,7 +132,7 @@ export class ClustersView {
     const { body } = this.section;
     const all = this.nodes().length;
     if (all + flow.statements.length === 0) {
-      body.replaceChildren(h('p', { class: 'jl-muted' }, 'Nothing was captured.'));
+      body.replaceChildren(h('p.jl-muted', 'Nothing was captured.'));
       return;
     }
     if (this.picture.parentElement !== body) {
@@ -236,12 +220,7 @@ export class ClustersView {
           this.render();
         }
       ],
-      [
-        'search',
-        () => {
-          this.tools.search();
-        }
-      ]
+      ['search', () => this.tools.search()]
     ]);
   }
 
@@ -252,23 +231,13 @@ export class ClustersView {
       return;
     }
     const { op, radius, source } = around;
-    const step = (name: string, to: number): NoticeAction => [
-      name,
-      () => {
-        this.showNeighbours(op, to);
-      }
-    ];
+    const step = (name: string, to: number): NoticeAction => [name, () => this.showNeighbours(op, to)];
     const where = lines(op.lines.map(({ line }) => line));
     const within = `${some(source.roots.length - 1, 'operation')} within ${some(radius, 'step')}`;
     this.notice.show(`Around ${op.op} (${where}): ${within}. `, [
       ...(radius > 1 ? [step('fewer', radius - 1)] : []),
       ...(radius < MOST_RADIUS ? [step('more', radius + 1)] : []),
-      [
-        'the whole graph',
-        () => {
-          this.showNeighbours(null);
-        }
-      ]
+      ['the whole graph', () => this.showNeighbours(null)]
     ]);
   }
 
@@ -325,7 +294,7 @@ export class ClustersView {
       );
       return null;
     }
-    const wait = parts
+    return parts
       .fetch(context.kernel, cluster.name)
       .then(came => {
         if (came && parts === this.parts) {
@@ -335,10 +304,7 @@ export class ClustersView {
           this.render();
         }
       })
-      .catch((error: unknown) => {
-        this.say(error instanceof Error ? error.message : String(error));
-      });
-    return wait;
+      .catch((error: unknown) => this.say(refusal(error)));
   }
 
   private async locate(found: Found): Promise<void> {
@@ -437,13 +403,7 @@ export class ClustersView {
     const text = op ? `Pinned: ${describe(op)}` : box && this.section.asTable ? aboutOf(box) : this.said;
     if (this.pinned !== `${text}${pin ?? ''}`) {
       this.pinned = `${text}${pin ?? ''}`;
-      const around = op
-        ? on(h('button', { type: 'button', class: 'jl-link' }, 'neighbours (B)'), {
-            click: () => {
-              this.showNeighbours(op);
-            }
-          })
-        : '';
+      const around = op ? h('button.jl-link', { onclick: () => this.showNeighbours(op) }, 'neighbours (B)') : '';
       this.status.replaceChildren(text, ' ', around);
     }
     this.status.hidden = text === '';
@@ -488,9 +448,9 @@ export class ClustersView {
   private tabled: GraphTree | null = null;
   private open = new Set<string>();
   private showAll = false;
-  /** Whether the person has opened or closed a box; until then the slowest one is open. */
+  /** Whether the user has opened or closed a box; until then the slowest one is open. */
   private touched = false;
-  /** What the person has chosen; null: by size. */
+  /** What the user has chosen; null: by size. */
   private asMap: boolean | null = null;
   private around: { op: Operation; radius: number; source: SceneSource } | null = null;
   private width = 0;

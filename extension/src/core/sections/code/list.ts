@@ -27,15 +27,9 @@ export class CodeList {
       rowHeight: ROW_HEIGHT,
       mostShown: MOST_SHOWN,
       fill: options.fill,
-      filled: () => {
-        this.relight();
-      },
-      point: index => {
-        options.point((index < 0 ? '' : options.idOf(index)) || null);
-      },
-      click: index => {
-        options.pin(index);
-      },
+      filled: () => this.relight(),
+      point: index => options.point((index < 0 ? '' : options.idOf(index)) || null),
+      click: index => options.pin(index),
       key: ({ key }, index) => {
         if (key === 'Enter' || key === ' ') {
           options.pin(index);

@@ -1,12 +1,13 @@
-import { h, on } from '../../base/dom';
+import { consume, h, on } from '../../base/dom';
 import { duration, percent } from '../../base/format';
+import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
 import type { Cluster } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import { CodeList } from './list';
 import type { CodeStore } from './store';
 import { codeRows, isLit, type CodeRow } from './rows';
-import { absorbedText, STAGES, type Absorbed } from './read';
+import { absorbedText, STAGES } from './stages';
 import { painted, selvage } from './source';
 import { languageOf, tokens } from './tokens';
 
@@ -27,14 +28,10 @@ export class CodePane {
   ) {
     this.list = new CodeList({
       label: 'Generated code',
-      fill: (row, index) => {
-        this.fillRow(row, index);
-      },
+      fill: (row, index) => this.fillRow(row, index),
       idOf: index => this.rows[index]?.id ?? '',
       isLit: index => this.isLit(index),
-      point: id => {
-        this.context.selection.hover(id);
-      },
+      point: id => this.context.selection.hover(id),
       pin: index => {
         const row = this.rows[index];
         if (row && row.code === null) {
@@ -51,11 +48,9 @@ export class CodePane {
         }
       }
     });
-    this.element = h('div', { class: 'jl-pane' }, this.tabs, this.message, this.list.element, this.absorbed, this.foot);
+    this.element = h('div.jl-pane', this.tabs, this.message, this.list.element, this.absorbed, this.foot);
     on(this.tabs, {
-      keydown: event => {
-        this.onTabKey(event);
-      }
+      keydown: event => this.onTabKey(event)
     });
   }
 
@@ -96,14 +91,12 @@ export class CodePane {
         const { name } = STAGES.find(known => known.stage === stage) ?? { name: stage };
         const tab = h(
           'button',
-          { type: 'button', role: 'tab', 'aria-selected': selected, 'data-stage': stage, tabindex: selected ? 0 : -1 },
+          { role: 'tab', 'aria-selected': selected, 'data-stage': stage, tabindex: selected ? 0 : -1 },
           name
         );
         tab.setAttribute('aria-selected', String(selected));
         return on(tab, {
-          click: () => {
-            this.choose(stage);
-          }
+          click: () => this.choose(stage)
         });
       })
     );
@@ -124,8 +117,7 @@ export class CodePane {
     const stage = to === undefined ? undefined : this.stages[(to + this.stages.length) % this.stages.length];
     if (stage !== undefined) {
       this.choose(stage);
-      event.preventDefault();
-      event.stopPropagation();
+      consume(event);
     }
   }
 
@@ -158,12 +150,12 @@ export class CodePane {
   private fillAbsorbed(absorbed: readonly Absorbed[]): void {
     this.absorbed.hidden = absorbed.length === 0;
     this.absorbed.replaceChildren(
-      h('summary', {}, absorbedText(absorbed)),
+      h('summary', absorbedText(absorbed)),
       h(
-        'ul',
-        { class: 'jl-told', 'aria-label': 'Operations without a line of their own' },
-        absorbed.slice(0, MOST_ABSORBED).map(({ text }) => h('li', {}, text)),
-        absorbed.length > MOST_ABSORBED && h('li', {}, `and ${absorbed.length - MOST_ABSORBED} more`)
+        'ul.jl-told',
+        { 'aria-label': 'Operations without a line of their own' },
+        absorbed.slice(0, MOST_ABSORBED).map(({ text }) => h('li', text)),
+        absorbed.length > MOST_ABSORBED && h('li', `and ${absorbed.length - MOST_ABSORBED} more`)
       )
     );
   }
@@ -205,24 +197,24 @@ export class CodePane {
     if (!row?.code) {
       element.classList.add('jl-folded');
       element.title = 'Show them';
-      element.append(h('span', { class: 'jl-no' }, '⋯'), selvage([]), h('span', { class: 'jl-tx' }, row?.text));
+      element.append(h('span.jl-no', '⋯'), selvage([]), h('span.jl-tx', row?.text));
       return;
     }
     const plain = row.code.at.length === 0;
     element.classList.toggle('jl-plain', plain);
     element.dataset.id = row.id;
     element.append(
-      h('span', { class: 'jl-no' }, String(row.number)),
+      h('span.jl-no', String(row.number)),
       selvage(plain || !this.cluster ? [] : [`c${this.cluster.color % 6}`]),
-      h('span', { class: 'jl-tx' }, painted(tokens(row.text, languageOf(this.stage)), [], null)),
-      row.from ? h('span', { class: 'jl-origin', title: `From line ${row.from}` }, `← ${row.from}`) : ''
+      h('span.jl-tx', painted(tokens(row.text, languageOf(this.stage)), [], null)),
+      row.from ? h('span.jl-origin', { title: `From line ${row.from}` }, `← ${row.from}`) : ''
     );
   }
 
-  private readonly tabs = h('div', { class: 'jl-stages', role: 'tablist', 'aria-label': 'Stage' });
-  private readonly message = h('div', { class: 'jl-muted jl-wait', role: 'status', hidden: true });
-  private readonly absorbed = h('details', { class: 'jl-details jl-note jl-muted', hidden: true });
-  private readonly foot = h('div', { class: 'jl-note jl-muted', hidden: true });
+  private readonly tabs = h('div.jl-stages', { role: 'tablist', 'aria-label': 'Stage' });
+  private readonly message = h('div.jl-muted.jl-wait', { role: 'status', hidden: true });
+  private readonly absorbed = h('details.jl-details.jl-note.jl-muted', { hidden: true });
+  private readonly foot = h('div.jl-note.jl-muted', { hidden: true });
   private readonly list: CodeList;
   private rows: readonly CodeRow[] = [];
   private cluster: Cluster | null = null;

@@ -3,7 +3,7 @@ import { lineMarks, type LineMark } from './lines';
 import { lineId, lineKey, type Linked, type Links } from '../../report/links';
 import type { Cluster, Operation, Report } from '../../report/report';
 import type { Source } from '../../report/report';
-import type { Code, CodeLine } from './read';
+import type { Code, CodeLine } from '../../report/answers';
 
 /** A line of the source with what jitlab says of it. */
 export interface SourceRow {

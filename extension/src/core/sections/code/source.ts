@@ -15,14 +15,10 @@ export class SourcePane {
   constructor(private readonly context: SectionContext) {
     this.list = new CodeList({
       label: 'Source',
-      fill: (row, index) => {
-        this.fillRow(row, index);
-      },
+      fill: (row, index) => this.fillRow(row, index),
       idOf: index => this.rows[index]?.id ?? '',
       isLit: index => this.context.selection.lit?.lines.has(this.rows[index]?.id.slice(5) ?? '') === true,
-      point: id => {
-        this.context.selection.hover(id);
-      },
+      point: id => this.context.selection.hover(id),
       pin: index => {
         const row = this.rows[index];
         if (row) {
@@ -36,7 +32,7 @@ export class SourcePane {
         }
       }
     });
-    this.element = h('div', { class: 'jl-source' }, this.head, this.list.element);
+    this.element = h('div.jl-source', this.head, this.list.element);
   }
 
   show(report: Report): void {
@@ -72,8 +68,8 @@ export class SourcePane {
     this.head.hidden = !many;
     if (many) {
       const select = h(
-        'select',
-        { class: 'jl-select', 'aria-label': 'Source' },
+        'select.jl-select',
+        { 'aria-label': 'Source' },
         this.sources.map(({ file }) => h('option', { value: file, selected: file === this.file }, fileName(file)))
       );
       on(select, {
@@ -111,9 +107,9 @@ export class SourcePane {
     element.dataset.id = row.id;
     element.setAttribute('aria-label', spoken(row));
     element.append(
-      h('span', { class: 'jl-no' }, String(row.line)),
+      h('span.jl-no', String(row.line)),
       selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
-      h('span', { class: 'jl-tx' }, this.text(row)),
+      h('span.jl-tx', this.text(row)),
       mark && (mark.cost || mark.rest || mark.brackets.length) ? cost(mark) : ''
     );
   }
@@ -128,7 +124,7 @@ export class SourcePane {
     return painted(tokens(row.text, 'python'), row.mark?.changed ?? [], columnsOf(ops, row));
   }
 
-  private readonly head = h('div', { class: 'jl-code-head', hidden: true });
+  private readonly head = h('div.jl-code-head', { hidden: true });
   private readonly list: CodeList;
   private sources: Source[] = [];
   private rows: SourceRow[] = [];
@@ -140,9 +136,9 @@ export class SourcePane {
 /** A cluster's band, and the host's beside it where a line has both. */
 export function selvage(marks: readonly string[]): HTMLElement {
   return h(
-    'span',
-    { class: 'jl-selvage', 'aria-hidden': 'true' },
-    marks.map(mark => h('i', { class: 'jl-band', 'data-mark': mark }))
+    'span.jl-selvage',
+    { 'aria-hidden': 'true' },
+    marks.map(mark => h('i.jl-band', { 'data-mark': mark }))
   );
 }
 
@@ -190,11 +186,11 @@ function cutAt(text: string, at: number, hit: [number, number] | null): [string,
 function cost(mark: LineMark): HTMLElement {
   const kind = mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
   const wide = mark.cost ? Math.round(84 * mark.share) + 1 : 0;
-  const muted = (text: string): HTMLElement | false => text !== '' && h('span', { class: 'jl-muted' }, text);
+  const muted = (text: string): HTMLElement | false => text !== '' && h('span.jl-muted', text);
   return h(
-    'span',
-    { class: 'jl-cost', 'data-mark': kind, style: `--jl-wide:${wide}px`, title: mark.label || null },
-    mark.cost ? [h('b', {}, mark.name), ` ${mark.cost} `, muted(spanText(mark))] : muted(restText(mark)),
+    'span.jl-cost',
+    { 'data-mark': kind, style: `--jl-wide:${wide}px`, title: mark.label || null },
+    mark.cost ? [h('b', mark.name), ` ${mark.cost} `, muted(spanText(mark))] : muted(restText(mark)),
     brackets(mark)
   );
 }
@@ -204,7 +200,7 @@ export function brackets(mark: LineMark): HTMLElement | false {
   const lanes = mark.brackets.map(bracket =>
     h('i', { 'data-edge': bracket?.edge ?? null, 'data-mark': bracket?.color == null ? null : `c${bracket.color % 6}` })
   );
-  return lanes.length > 0 && h('span', { class: 'jl-brackets', 'aria-hidden': 'true' }, lanes.reverse());
+  return lanes.length > 0 && h('span.jl-brackets', { 'aria-hidden': 'true' }, lanes.reverse());
 }
 
 function spoken({ line, text, mark }: SourceRow): string {

@@ -1,8 +1,9 @@
 import type { CodeStage, KernelAccess } from '../../report/kernel';
 import type { Links } from '../../report/links';
-import { isRecord, text } from '../../base/read';
+import { refusal } from '../../base/read';
+import { readCode, type Code } from '../../report/answers';
 import type { Cluster, Report } from '../../report/report';
-import { readCode, STAGES, type Code } from './read';
+import { STAGES } from './stages';
 
 interface Entry {
   code: Code | null;
@@ -72,13 +73,9 @@ export class CodeStore {
     kernel.request(body, PATIENCE_MS).then(
       reply => {
         const code = readCode(reply);
-        const refused =
-          isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : 'The code can’t be read.';
-        take(code, code ? null : refused);
+        take(code, code ? null : 'The code can’t be read.');
       },
-      (error: unknown) => {
-        take(null, error instanceof Error ? error.message : String(error));
-      }
+      (error: unknown) => take(null, refusal(error))
     );
   }
 

@@ -6,7 +6,7 @@ import type { CellState } from '../../report/model';
 import type { Cluster, Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
 import { CodePane, NEEDS_KERNEL } from './pane';
-import { STAGES } from './read';
+import { STAGES } from './stages';
 import { clustersToRead, clusterToRead, codeRows, isLit } from './rows';
 import { SourcePane } from './source';
 import { CodeStore } from './store';
@@ -24,17 +24,14 @@ export class CodeView implements SectionView {
       this.renderPanes();
       this.renderPinned();
     });
-    const chosen = (): void => {
-      this.renderPanes();
-    };
+    const chosen = (): void => this.renderPanes();
     this.source = new SourcePane(context);
     this.panes = [
       new CodePane(context, this.store, 'program', chosen),
       new CodePane(context, this.store, 'asm', chosen)
     ];
     this.frame = h(
-      'div',
-      { class: 'jl-panes' },
+      'div.jl-panes',
       this.source.element,
       this.head,
       this.panes.map(pane => pane.element),
@@ -124,8 +121,8 @@ export class CodeView implements SectionView {
     }
     this.headShown = key;
     const select = h(
-      'select',
-      { class: 'jl-select', 'aria-label': 'Cluster whose code is read' },
+      'select.jl-select',
+      { 'aria-label': 'Cluster whose code is read' },
       ids.map(name => h('option', { value: name, selected: name === id }, name))
     );
     on(select, {
@@ -147,22 +144,20 @@ export class CodeView implements SectionView {
     const linked = pin === null || !links ? null : links.of(pin);
     if (!linked || !links || linked.kind === 'none') {
       // It keeps its room: what is clicked must not move from under the pointer.
-      this.pinned.replaceChildren(h('div', { class: 'jl-grow', role: 'status' }, 'Nothing pinned: click a line.'));
+      this.pinned.replaceChildren(h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.'));
       return;
     }
     const [title, type] = pinnedTexts(linked, links);
     const facts = [[...linked.kernels].join(', '), this.counts(linked, links)].filter(Boolean);
-    const clear = iconButton('no', 'Clear (Esc)', () => {
-      this.context.selection.clear();
-    });
+    const clear = iconButton('no', 'Clear (Esc)', () => this.context.selection.clear());
     this.pinned.replaceChildren(
       icon('pin'),
       h(
-        'div',
-        { class: 'jl-grow', role: 'status' },
-        h('b', {}, `Pinned: ${title}`),
+        'div.jl-grow',
+        { role: 'status' },
+        h('b', `Pinned: ${title}`),
         facts.length > 0 && ` · ${facts.join(' · ')}`,
-        h('div', {}, type)
+        h('div', type)
       ),
       clear
     );
@@ -188,9 +183,9 @@ export class CodeView implements SectionView {
   private readonly store: CodeStore;
   private readonly source: SourcePane;
   private readonly panes: readonly CodePane[];
-  private readonly pinned = h('div', { class: 'jl-pin-bar' });
-  private readonly head = h('div', { class: 'jl-code-head', hidden: true });
-  private readonly alone = h('div', { class: 'jl-note jl-muted', hidden: true }, NEEDS_KERNEL);
+  private readonly pinned = h('div.jl-pin-bar');
+  private readonly head = h('div.jl-code-head', { hidden: true });
+  private readonly alone = h('div.jl-note.jl-muted', { hidden: true }, NEEDS_KERNEL);
   private readonly frame: HTMLElement;
   private report: Report | null = null;
   private width = 0;

@@ -1,10 +1,12 @@
-import { directionOf, type Change } from '../../base/change';
+import { directionOf } from '../../base/change';
 import { duration, grouped, lineRanges, some } from '../../base/format';
 import { clean } from '../../base/read';
 import type { History } from '../../report/report';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../../base/shapes';
 import { whisker } from '../whatif/layout';
-import type { Against, Comparison, ComparisonRow } from './read';
+import type { Change, Comparison, ComparisonRow } from '../../report/answers';
+
+export type Against = { baseline: string } | { run: number };
 
 const ROW = 30;
 const HEAD = 32;
@@ -61,14 +63,9 @@ export function timesOf({ before, after }: ComparisonRow): string {
     .join(' → ');
 }
 
-export function titleOf(run: number, against: Against | null): string {
-  const other =
-    against === null
-      ? ''
-      : 'baseline' in against
-        ? ` against baseline “${clean(against.baseline)}”`
-        : ` against run ${against.run}`;
-  return `run ${run}${other}`;
+export function titleOf({ run, against }: Comparison): string {
+  const other = against?.baseline ? `baseline “${against.baseline}”` : `run ${against?.run ?? 0}`;
+  return `run ${run ?? 0}${against ? ` against ${other}` : ''}`;
 }
 
 /** "run 4", "runs 3–5" */
@@ -77,8 +74,8 @@ export function runsText(runs: readonly number[]): string {
 }
 
 export function samplesNote({ samples, needs, rows }: Comparison): string {
-  const [before, now] = samples;
-  if (before === undefined || now === undefined || needs || rows.every(({ change }) => change === null)) {
+  const [before = 0, now = 0] = samples;
+  if (samples.length < 2 || needs !== null || rows.every(({ change }) => change === null)) {
     return '';
   }
   const counts =
@@ -88,7 +85,7 @@ export function samplesNote({ samples, needs, rows }: Comparison): string {
 
 /** Pure: what the figures are of, because the verdict's are of the whole run: "Times of one call, …; run 6 made 20 in 42.8 ms." */
 export function timesNote(history: History | null, comparison: Comparison): string {
-  const runs = [comparison.run, comparison.against && 'run' in comparison.against ? comparison.against.run : null]
+  const runs = [comparison.run, comparison.against?.run ?? null]
     .map(number => history?.runs.find(({ run }) => run === number))
     .filter(run => run !== undefined);
   const totals = runs

@@ -1,18 +1,20 @@
 import { CanvasView } from '../../base/canvas';
-import { h, icon, on, refill } from '../../base/dom';
+import { h, icon, on, refill, type Child } from '../../base/dom';
 import { sentence, unbroken } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { CellState } from '../../report/model';
-import { clean, isRecord, record, text } from '../../base/read';
+import { clean, record, refusal } from '../../base/read';
 import type { Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
 import { readHistory } from '../../report/read-report';
 import type { History } from '../../report/report';
-import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf } from './layout';
-import { readComparison, type Against, type Comparison } from './read';
+import { readComparison, type Comparison } from '../../report/answers';
+import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf, type Against } from './layout';
 import { comparisonTable } from './table';
 
 const NEEDS_KERNEL = 'The kernel keeps the runs: comparing needs the one that ran this cell.';
+const NO_RUN = 'No run of this cell is kept. Run it again to compare.';
+const ONE_RUN = 'One run so far. Run the cell again, or pin this run as a baseline for later ones.';
 /** Below this width the picture is its table. */
 const NARROW = 320;
 /** From this width on the times of a table have columns of their own. */
@@ -56,56 +58,35 @@ export class CompareView implements SectionView {
   private renderAll(): void {
     const typing = document.activeElement; // the name's field, which stays but is put into another line
     const kernel = this.live ? this.context.kernel : null;
-    const parts: (HTMLElement | string)[] = [];
     const { history, comparison } = this;
-    if (history && kernel) {
-      parts.push(this.chooser(history));
-    } else if (comparison) {
-      parts.push(h('b', {}, titleOf(comparison.run, comparison.against)));
-    }
-    if (!kernel) {
-      parts.push(h('div', { class: 'jl-muted' }, NEEDS_KERNEL));
-    } else if (!history) {
-      parts.push(h('div', { class: 'jl-muted' }, 'No run of this cell is kept. Run it again to compare.'));
-    } else if (choicesOf(history).length === 0) {
-      parts.push(
-        h(
-          'div',
-          { class: 'jl-muted' },
-          'One run so far. Run the cell again, or pin this run as a baseline for later ones.'
-        )
-      );
-    }
-    if (this.said) {
-      parts.push(h('div', { class: 'jl-note', role: 'status' }, this.said));
-    }
     const table = this.section.asTable || this.width < NARROW;
-    const canvas = comparison && !table && !comparison.needs ? this.canvas : null;
-    if (comparison?.needs) {
-      parts.push(h('div', { class: 'jl-needs', role: 'status' }, icon('wait'), h('span', {}, comparison.needs)));
-    }
-    if (comparison && comparison.rows.length > 0) {
-      this.canvas.element.setAttribute('aria-label', this.spoken(comparison));
-      parts.push(canvas ? canvas.element : comparisonTable(comparison, this.width < WIDE));
-    }
-    if (comparison) {
-      parts.push(...this.notes(comparison));
-    }
-    refill(this.section.body, ...parts);
+    const rows = comparison?.rows.length ? comparison : null;
+    const canvas = rows && !table && !rows.needs ? this.canvas : null;
+    const missing = kernel ? (history ? choicesOf(history).length === 0 && ONE_RUN : NO_RUN) : NEEDS_KERNEL;
+    this.canvas.element.setAttribute('aria-label', rows ? this.spoken(rows) : '');
+    refill(
+      this.section.body,
+      history && kernel ? this.chooser(history) : comparison && h('b', titleOf(comparison)),
+      missing && h('div.jl-muted', missing),
+      this.said && h('div.jl-note', { role: 'status' }, this.said),
+      comparison?.needs && h('div.jl-needs', { role: 'status' }, icon('wait'), h('span', comparison.needs.text)),
+      rows && (canvas ? canvas.element : comparisonTable(rows, this.width < WIDE)),
+      comparison && this.notes(comparison)
+    );
     if (typing instanceof HTMLInputElement && this.section.body.contains(typing)) {
       typing.focus({ preventScroll: true });
     }
     const measure = canvas?.prepare();
-    if (canvas && measure && comparison && comparison.rows.length > 0) {
-      canvas.paint(layoutComparison(comparison, this.width - 26, measure));
+    if (canvas && measure && rows) {
+      canvas.paint(layoutComparison(rows, this.width - 26, measure));
     }
   }
 
   private chooser(history: History): HTMLElement {
     const choices = choicesOf(history);
     const select = h(
-      'select',
-      { class: 'jl-select', 'aria-label': 'Compare with' },
+      'select.jl-select',
+      { 'aria-label': 'Compare with' },
       choices.map(({ value, text }) => h('option', { value, selected: value === this.chosen }, text))
     );
     on(select, {
@@ -118,32 +99,39 @@ export class CompareView implements SectionView {
     select.value = chosen?.value ?? '';
     const name = chosen && 'baseline' in chosen.against ? chosen.against.baseline : null;
     return h(
-      'div',
-      { class: 'jl-compare-head' },
-      h('b', {}, `run ${history.run}`),
-      choices.length > 0 && [h('span', {}, 'against'), select],
-      h('span', { class: 'jl-grow' }),
+      'div.jl-compare-head',
+      h('b', `run ${history.run}`),
+      choices.length > 0 && [h('span', 'against'), select],
+      h('span.jl-grow'),
       name !== null &&
-        on(h('button', { type: 'button', class: 'jl-link', title: `Forget the baseline “${clean(name)}”` }, 'Forget'), {
-          click: () => {
-            this.change({ want: 'drop-baseline', cell: this.report?.cell.id ?? '', name });
-          }
-        }),
+        h(
+          'button.jl-link',
+          {
+            title: `Forget the baseline “${clean(name)}”`,
+            onclick: () => this.change({ want: 'drop-baseline', cell: this.report?.cell.id ?? '', name })
+          },
+          'Forget'
+        ),
       this.naming ? this.nameForm(history) : this.pinButton()
     );
   }
 
   private pinButton(): HTMLElement {
-    return on(h('button', { type: 'button', class: 'jl-button' }, icon('pin'), 'Pin as baseline'), {
-      click: () => {
-        this.naming = true;
-        this.form = null;
-        this.renderAll();
-        const name = this.section.body.querySelector('input');
-        name?.focus(); // to select its text alone gives it no keyboard
-        name?.select();
-      }
-    });
+    return h(
+      'button.jl-button',
+      {
+        onclick: () => {
+          this.naming = true;
+          this.form = null;
+          this.renderAll();
+          const name = this.section.body.querySelector('input');
+          name?.focus(); // to select its text alone gives it no keyboard
+          name?.select();
+        }
+      },
+      icon('pin'),
+      'Pin as baseline'
+    );
   }
 
   /** The same one as long as it names the same run: what is typed outlives whatever else is drawn again. */
@@ -151,13 +139,12 @@ export class CompareView implements SectionView {
     if (this.form?.run === history.run) {
       return this.form.element;
     }
-    const input = h('input', {
-      class: 'jl-input',
+    const input = h('input.jl-input', {
       'aria-label': 'Name of the baseline',
       value: `run ${history.run}`,
       maxlength: 80
     });
-    const form = h('form', { class: 'jl-buttons' }, input, h('button', { class: 'jl-button' }, 'Pin'));
+    const form = h('form.jl-buttons', input, h('button.jl-button', { type: 'submit' }, 'Pin'));
     this.form = { run: history.run, element: form };
     const close = (): void => {
       this.naming = false;
@@ -182,17 +169,15 @@ export class CompareView implements SectionView {
     return form;
   }
 
-  private notes(comparison: Comparison): HTMLElement[] {
-    const { planChanges, retraces } = comparison;
-    const plan = planChanges.map(({ text }) =>
-      h('div', { class: 'jl-plan-change' }, icon('cluster'), h('span', {}, unbroken(sentence(text))))
-    );
-    const again =
-      retraces && retraces.before !== retraces.after
-        ? [h('div', {}, `Retraces: ${retraces.before} → ${retraces.after}.`)]
-        : [];
-    const samples = [timesNote(this.history, comparison), comparison.note, samplesNote(comparison)].filter(Boolean);
-    return [...plan, ...again, ...samples.map(text => h('div', { class: 'jl-note jl-muted' }, unbroken(text)))];
+  private notes(comparison: Comparison): Child[] {
+    const { planChanges, retraces, note } = comparison;
+    return [
+      planChanges.map(({ text }) => h('div.jl-plan-change', icon('cluster'), h('span', unbroken(sentence(text))))),
+      retraces.before !== retraces.after && h('div', `Retraces: ${retraces.before} → ${retraces.after}.`),
+      [timesNote(this.history, comparison), note, samplesNote(comparison)].map(
+        text => text && h('div.jl-note.jl-muted', unbroken(text))
+      )
+    ];
   }
 
   private choice(history: History): { value: string; against: Against } | undefined {
@@ -216,22 +201,19 @@ export class CompareView implements SectionView {
     kernel.request({ want: 'compare', cell, against: choice.against }).then(
       reply => {
         if (this.asked === key) {
-          this.take(reply, readComparison(reply));
+          const comparison = readComparison(reply);
+          this.comparison = comparison ?? this.comparison;
+          this.section.summary = this.comparison ? summaryOf(this.comparison) : '';
+          this.say(comparison ? '' : 'The comparison can’t be read.');
         }
       },
       (error: unknown) => {
         if (this.asked === key) {
           this.asked = '';
-          this.say(error instanceof Error ? error.message : String(error));
+          this.say(refusal(error));
         }
       }
     );
-  }
-
-  private take(reply: unknown, comparison: Comparison | null): void {
-    this.comparison = comparison ?? this.comparison;
-    this.section.summary = this.comparison ? summaryOf(this.comparison) : '';
-    this.say(comparison ? '' : refusal(reply, 'The comparison can’t be read.'));
   }
 
   private change(request: Request): void {
@@ -240,12 +222,10 @@ export class CompareView implements SectionView {
         const history = readHistory(record(reply).history);
         this.history = history ?? this.history;
         this.asked = '';
-        this.say(history ? '' : refusal(reply, 'The kernel gave no answer.'));
+        this.say(history ? '' : 'The kernel gave no answer.');
         this.compare();
       },
-      (error: unknown) => {
-        this.say(error instanceof Error ? error.message : String(error));
-      }
+      (error: unknown) => this.say(refusal(error))
     );
   }
 
@@ -258,7 +238,7 @@ export class CompareView implements SectionView {
 
   private spoken(comparison: Comparison): string {
     const rows = comparison.rows.map(row => `${row.name} ${row.change?.word ?? row.state}`);
-    return `${titleOf(comparison.run, comparison.against)}: ${rows.join(', ')}`;
+    return `${titleOf(comparison)}: ${rows.join(', ')}`;
   }
 
   private readonly canvas = new CanvasView({ role: 'img' });
@@ -280,8 +260,4 @@ function summaryOf({ rows, planChanges, needs }: Comparison): string {
   return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'plan changed' : '']
     .filter(Boolean)
     .join(' · ');
-}
-
-function refusal(reply: unknown, otherwise: string): string {
-  return isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : otherwise;
 }

@@ -1,5 +1,5 @@
 import type { CanvasView } from '../../base/canvas';
-import { copyLine, h, icon, on } from '../../base/dom';
+import { copyLine, h, icon } from '../../base/dom';
 import { duration, sentence, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import type { Position } from '../../report/report';
@@ -16,24 +16,21 @@ export function retracesTable(
 ): HTMLElement {
   return h(
     'div',
-    {},
     ledger.entries.map(entry => entryElement(entry, goTo, bar)),
     ledger.warmUp.map(({ title, seconds, text, spent }) =>
       h(
-        'div',
-        { class: 'jl-entry jl-warm' },
+        'div.jl-entry.jl-warm',
         h(
-          'div',
-          { class: 'jl-entry-head jl-is-compile' },
+          'div.jl-entry-head.jl-is-compile',
           icon('clock'),
-          h('span', { class: 'jl-entry-title' }, `First call of ${title}`),
-          h('span', { class: 'jl-lost' }, duration(seconds))
+          h('span.jl-entry-title', `First call of ${title}`),
+          h('span.jl-lost', duration(seconds))
         ),
-        text && h('div', { class: 'jl-note' }, sentence(text)),
-        spent.length > 0 && h('div', { class: 'jl-note' }, `Warm-up, once: ${spentText(spent)}.`)
+        text && h('div.jl-note', sentence(text)),
+        spent.length > 0 && h('div.jl-note', `Warm-up, once: ${spentText(spent)}.`)
       )
     ),
-    ledger.entries.length + ledger.warmUp.length === 0 && h('p', { class: 'jl-muted' }, 'Nothing was captured again.')
+    ledger.entries.length + ledger.warmUp.length === 0 && h('p.jl-muted', 'Nothing was captured again.')
   );
 }
 
@@ -45,42 +42,32 @@ function entryElement(
   const { at, fix, unfixed } = entry;
   const harmless = fix === null;
   return h(
-    'div',
-    { class: 'jl-entry' },
+    'div.jl-entry',
     h(
       'div',
       { class: `jl-entry-head jl-is-${harmless ? 'compile' : 'retrace'}` },
       icon('retrace'),
-      h('b', { class: 'jl-entry-title' }, entry.title),
-      h('span', { class: 'jl-lost' }, `${duration(entry.seconds)} lost`)
+      h('b.jl-entry-title', entry.title),
+      h('span.jl-lost', `${duration(entry.seconds)} lost`)
     ),
     h(
-      'div',
-      { class: 'jl-entry-facts' },
+      'div.jl-entry-facts',
       joined([
         entry.cause,
-        entry.where &&
-          (at
-            ? on(h('button', { type: 'button', class: 'jl-link jl-inline' }, entry.where), {
-                click: () => {
-                  goTo(at);
-                }
-              })
-            : entry.where),
+        entry.where && (at ? h('button.jl-link.jl-inline', { onclick: () => goTo(at) }, entry.where) : entry.where),
         entry.site,
         entry.share
       ]),
-      entry.badge && h('span', { class: 'jl-badge-word' }, entry.badge)
+      entry.badge && h('span.jl-badge-word', entry.badge)
     ),
     diffElement(entry, harmless),
-    entry.text && h('div', { class: 'jl-note jl-muted' }, sentence(entry.text)),
-    entry.did && h('div', { class: 'jl-note jl-muted' }, entry.did),
+    entry.text && h('div.jl-note.jl-muted', sentence(entry.text)),
+    entry.did && h('div.jl-note.jl-muted', entry.did),
     entry.spent.length > 0 && spentElement(entry.spent, bar),
-    unfixed &&
-      h('div', { class: 'jl-note' }, icon(unfixed.code === 'none_found' ? 'retrace' : 'ok'), ` ${unfixed.text}`),
-    fix && (fix.form === 'words' ? h('div', {}, sentence(fix.text)) : copyLine(fix.text)),
-    !harmless && entry.place && h('div', { class: 'jl-note' }, entry.place),
-    !harmless && entry.proof && h('div', { class: 'jl-note' }, icon('ok'), ` Replayed: ${sentence(entry.proof)}`)
+    unfixed && h('div.jl-note', icon(unfixed.code === 'none_found' ? 'retrace' : 'ok'), ` ${unfixed.text}`),
+    fix && (fix.form === 'words' ? h('div', sentence(fix.text)) : copyLine(fix.text)),
+    !harmless && entry.place && h('div.jl-note', entry.place),
+    !harmless && entry.proof && h('div.jl-note', icon('ok'), ` Replayed: ${sentence(entry.proof)}`)
   );
 }
 
@@ -94,13 +81,9 @@ function diffElement(entry: Entry, harmless: boolean): HTMLElement {
         'div',
         { role: 'row', class: argument.length > LONG && 'jl-long' },
         h('span', { role: 'rowheader' }, argument),
-        h('span', { role: 'cell', class: 'jl-old' }, before),
+        h('span.jl-old', { role: 'cell' }, before),
         h('span', { role: 'presentation' }, '→'),
-        h(
-          'span',
-          { role: 'cell', class: 'jl-new' },
-          after + (index === 0 && entry.more ? ` (+${entry.more} more)` : '')
-        )
+        h('span.jl-new', { role: 'cell' }, after + (index === 0 && entry.more ? ` (+${entry.more} more)` : ''))
       )
     )
   );
@@ -108,17 +91,14 @@ function diffElement(entry: Entry, harmless: boolean): HTMLElement {
   return entry.sameCount > 0
     ? h(
         'div',
-        {},
         rows,
         h(
-          'details',
-          { class: 'jl-equal' },
-          h('summary', { class: 'jl-note' }, equalText(entry)),
+          'details.jl-equal',
+          h('summary.jl-note', equalText(entry)),
           h(
-            'ul',
-            { class: 'jl-list' },
-            entry.same.map(([argument, text]) => h('li', {}, h('code', {}, `${argument} = ${text}`))),
-            unnamed > 0 && h('li', {}, `and ${unnamed} more`)
+            'ul.jl-list',
+            entry.same.map(([argument, text]) => h('li', h('code', `${argument} = ${text}`))),
+            unnamed > 0 && h('li', `and ${unnamed} more`)
           )
         )
       )
@@ -132,13 +112,11 @@ function equalText({ sameCount }: Entry): string {
 /** Where the time went: a bar, and its legend with the figures. */
 function spentElement(spent: readonly Spent[], bar: (spent: readonly Spent[]) => CanvasView): HTMLElement {
   return h(
-    'div',
-    { class: 'jl-spent' },
+    'div.jl-spent',
     bar(spent).element,
     h(
-      'div',
-      { class: 'jl-keys' },
-      spent.map(({ step, seconds, mark }) => h('span', {}, swatch(mark), ` ${step} ${duration(seconds)}`))
+      'div.jl-keys',
+      spent.map(({ step, seconds, mark }) => h('span', swatch(mark), ` ${step} ${duration(seconds)}`))
     )
   );
 }

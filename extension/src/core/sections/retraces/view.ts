@@ -20,9 +20,7 @@ export class RetracesView implements SectionView {
       this.bars = [];
       const table = retracesTable(
         ledger,
-        ({ file, line }) => {
-          this.context?.goToLine(file, line);
-        },
+        ({ file, line }) => this.context?.goToLine(file, line),
         spent => {
           const canvas = new CanvasView({ role: 'img', 'aria-label': `Where the time went: ${spentText(spent)}` });
           this.bars.push([canvas, spent]);

@@ -20,7 +20,7 @@ export interface Drawn {
 
 /** Totals of what is selected, or what the span under the cursor is: below the picture, never on top of it. */
 export class Drawer {
-  readonly element = h('div', { class: 'jl-drawer', role: 'status', hidden: true });
+  readonly element = h('div.jl-drawer', { role: 'status', hidden: true });
 
   /** `moving`: the selection is being drawn; then `now` is asked again a moment later. */
   show(moving: boolean, now: () => Drawn): void {
@@ -46,17 +46,11 @@ export class Drawer {
     if (signature !== this.signature) {
       this.signature = signature;
       this.element.replaceChildren(
-        h('b', {}, title),
+        h('b', title),
         h(
           'table',
-          {},
           rows.map(([name, text, more]) =>
-            h(
-              'tr',
-              {},
-              h('th', { scope: 'row' }, name),
-              h('td', {}, text, more ? h('div', { class: 'jl-muted jl-note' }, more) : null)
-            )
+            h('tr', h('th', { scope: 'row' }, name), h('td', text, more ? h('div.jl-muted.jl-note', more) : null))
           )
         )
       );

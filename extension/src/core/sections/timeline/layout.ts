@@ -1,6 +1,6 @@
 import { duration, grouped } from '../../base/format';
 import type { Span } from '../../report/report';
-import { clip, type Box, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { clip, type Box, type Ink, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
 import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
 
 export interface TimelineOptions {
@@ -184,15 +184,7 @@ function laneBars(
         }
       }
       if (lit?.(span)) {
-        above.push({
-          shape: 'box',
-          x: start - 1,
-          y: y - 1,
-          width: wide + 2,
-          height: BAR + 2,
-          stroke: 'link',
-          thickness: 2
-        });
+        above.push(frame(start, y, wide, 'link'));
       }
       if (wide < 3) {
         continue;
@@ -211,19 +203,16 @@ function laneBars(
       const start = Math.max(left, from);
       const wide = Math.max(1, Math.min(right, to) - start);
       const y = top + (lane.depths[cursor.span] ?? 0) * BAR;
-      above.push({
-        shape: 'box',
-        x: start - 1,
-        y: y - 1,
-        width: wide + 2,
-        height: BAR + 2,
-        stroke: 'focus',
-        thickness: 2
-      });
+      above.push(frame(start, y, wide, 'focus'));
     }
   }
   const below = namesHeight(lane) ? namesBelow(names, top + lane.depth * BAR + 10, right, measure) : [];
   return [...bars, ...above, ...below];
+}
+
+/** Around a bar. */
+function frame(x: number, y: number, width: number, stroke: Ink): Shape {
+  return { shape: 'box', x: x - 1, y: y - 1, width: width + 2, height: BAR + 2, stroke, thickness: 2 };
 }
 
 /** Of these the ground is plain, so that a name may stand on it. */

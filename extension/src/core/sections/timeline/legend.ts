@@ -25,7 +25,7 @@ export function legendOf(lanes: readonly PreparedLane[], clusters: readonly Clus
   ]);
   const used = new Set(lanes.flatMap(lane => lane.marks.slice(0, MOST_MARKS)));
   const kinds = KINDS.filter(kind => used.has(kind)).map((kind): [string, string] => [kind, NAMES[kind] ?? kind]);
-  return [...colors, ...kinds].map(([mark, name]) => h('span', {}, swatch(mark), ` ${name}`));
+  return [...colors, ...kinds].map(([mark, name]) => h('span', swatch(mark), ` ${name}`));
 }
 
 const FIRST_KEYS = 5;
@@ -49,8 +49,8 @@ const KEYS: [string, string][] = [
 export function keysOf(all: boolean): HTMLElement[] {
   return [
     ...(all ? KEYS : KEYS.slice(0, FIRST_KEYS)).map(([key, text]) =>
-      h('span', {}, ...key.split(' ').map(name => h('kbd', {}, name)), ` ${text}`)
+      h('span', ...key.split(' ').map(name => h('kbd', name)), ` ${text}`)
     ),
-    h('span', {}, h('kbd', {}, '?'), all ? ' fewer keys' : ' all keys')
+    h('span', h('kbd', '?'), all ? ' fewer keys' : ' all keys')
   ];
 }

@@ -8,7 +8,7 @@ export class Navigation {
   window: TimeWindow = { start: 0, end: 1 };
   selected: TimeWindow | null = null;
   cursor: SpanPlace | null = null;
-  /** Whether the person has moved the window; until then it follows what is recorded. */
+  /** Whether the user has moved the window; until then it follows what is recorded. */
   touched = false;
 
   /** The span at the cursor. */

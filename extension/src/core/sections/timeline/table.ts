@@ -19,9 +19,7 @@ export class TimelineTable {
       role: 'table',
       rowHeight: ROW,
       columns: ['span', 'starts at', 'takes'],
-      fill: (row, index) => {
-        this.fill(row, index);
-      },
+      fill: (row, index) => this.fill(row, index),
       key: (event, index) => {
         const place = this.placeOf(index);
         if ((event.key === 'Enter' || event.key === ' ') && place.span >= 0) {
@@ -83,14 +81,14 @@ export class TimelineTable {
     }
     row.append(
       h(
-        'span',
-        { role: 'cell', class: 'jl-what' },
+        'span.jl-what',
+        { role: 'cell' },
         swatch(lane.marks[place.span] ?? 'op'),
         span.label || span.name,
-        span.label && span.label !== span.name ? h('span', { class: 'jl-muted' }, span.name) : null
+        span.label && span.label !== span.name ? h('span.jl-muted', span.name) : null
       ),
-      h('span', { role: 'cell', class: 'jl-number' }, duration(span.start / 1e6)),
-      h('span', { role: 'cell', class: 'jl-number' }, duration(span.duration / 1e6))
+      h('span.jl-number', { role: 'cell' }, duration(span.start / 1e6)),
+      h('span.jl-number', { role: 'cell' }, duration(span.duration / 1e6))
     );
   }
 

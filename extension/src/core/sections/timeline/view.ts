@@ -1,5 +1,6 @@
+import { refusal } from '../../base/read';
 import { CanvasView } from '../../base/canvas';
-import { h, icon, on } from '../../base/dom';
+import { consume, h, icon, isChord, on } from '../../base/dom';
 import { duration, grouped, lines, some } from '../../base/format';
 import type { Lane, Report, Span } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -20,26 +21,20 @@ export class TimelineView {
     private readonly context: Pick<SectionContext, 'selection' | 'kernel'>
   ) {
     this.table = new TimelineTable({
-      point: (lane, span) => {
-        this.hover(this.nav.spanOf({ lane, span }));
-      },
+      point: (lane, span) => this.hover(this.nav.spanOf({ lane, span })),
       pin: (lane, span) => {
         this.nav.cursor = { lane, span };
         this.pin(this.nav.span);
       }
     });
-    this.exporting = h('button', { type: 'button', class: 'jl-button' }, icon('save'), 'Export Chrome trace');
+    this.exporting = h('button.jl-button', icon('save'), 'Export Chrome trace');
     on(this.exporting, {
-      click: () => {
-        void this.save();
-      }
+      click: () => void this.save()
     });
-    this.notice = h('div', { class: 'jl-note', role: 'status', hidden: true });
+    this.notice = h('div.jl-note', { role: 'status', hidden: true });
     this.showKeys();
     on(this.canvas.element, {
-      keydown: event => {
-        this.onKey(event);
-      },
+      keydown: event => this.onKey(event),
       wheel: event => {
         if (event.ctrlKey || event.metaKey) {
           event.preventDefault();
@@ -56,12 +51,8 @@ export class TimelineView {
         this.dragFrom = this.axis().time(event.offsetX);
         this.canvas.element.setPointerCapture(event.pointerId);
       },
-      pointermove: event => {
-        this.onMove(event);
-      },
-      pointerup: event => {
-        this.onUp(event);
-      },
+      pointermove: event => this.onMove(event),
+      pointerup: event => this.onUp(event),
       pointerleave: () => {
         this.canvas.element.title = '';
         this.hover(undefined);
@@ -125,7 +116,7 @@ export class TimelineView {
     }
     const { body } = this.section;
     if (this.nav.lanes.length === 0) {
-      body.replaceChildren(h('p', { class: 'jl-muted' }, 'No times were recorded.'));
+      body.replaceChildren(h('p.jl-muted', 'No times were recorded.'));
       return;
     }
     if (this.section.asTable) {
@@ -197,11 +188,9 @@ export class TimelineView {
       void this.fetch();
       return;
     }
-    const button = h('button', { type: 'button', class: 'jl-link' }, 'Show all');
+    const button = h('button.jl-link', 'Show all');
     on(button, {
-      click: () => {
-        void this.fetch();
-      }
+      click: () => void this.fetch()
     });
     const text = `${grouped(here)} of ${some(all, 'span')} are here. `;
     this.notice.replaceChildren(text, ...(this.context.kernel ? [button] : []));
@@ -224,7 +213,7 @@ export class TimelineView {
         this.render();
       }
     } catch (error) {
-      this.notice.textContent = error instanceof Error ? error.message : String(error);
+      this.notice.textContent = refusal(error);
     }
   }
 
@@ -241,9 +230,7 @@ export class TimelineView {
       download: `${report.cell.title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '') || 'timeline'}.trace.json`
     });
     link.click();
-    setTimeout(() => {
-      URL.revokeObjectURL(link.href);
-    }, 10_000);
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
 
   private schedule(): void {
@@ -297,7 +284,7 @@ export class TimelineView {
   }
 
   private onKey(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) {
+    if (isChord(event)) {
       return;
     }
     const { nav } = this;
@@ -375,8 +362,7 @@ export class TimelineView {
       default:
         return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private onMove(event: PointerEvent): void {
@@ -442,9 +428,9 @@ export class TimelineView {
 
   private readonly canvas = new CanvasView({ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' });
   private readonly nav = new Navigation();
-  private readonly legend = h('div', { class: 'jl-keys' });
+  private readonly legend = h('div.jl-keys');
   private readonly drawer = new Drawer();
-  private readonly keys = h('div', { class: 'jl-keys' });
+  private readonly keys = h('div.jl-keys');
   private readonly table: TimelineTable;
   private readonly exporting: HTMLButtonElement;
   private readonly notice: HTMLElement;

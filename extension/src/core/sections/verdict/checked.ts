@@ -18,25 +18,23 @@ export function checkedElement(report: Report, open: boolean, toggled: (open: bo
   const details = h(
     'details',
     { class: `jl-details jl-checked jl-note ${wrong ? 'jl-is-wrong' : ''}`, open },
-    h('summary', {}, wrong && icon('no'), checkedHead(numerics)),
+    h('summary', wrong && icon('no'), checkedHead(numerics)),
     h(
-      'ul',
-      { class: 'jl-told', 'aria-label': 'Outputs beside NumPy' },
+      'ul.jl-told',
+      { 'aria-label': 'Outputs beside NumPy' },
       rows.slice(0, MOST_ROWS).map(row => {
         const { name, where, off, why } = checkedTexts(row);
         return h(
           'li',
           { class: row.ok ? null : 'jl-is-wrong' },
-          h('div', { class: 'jl-told-head' }, h('b', {}, name), h('span', { class: 'jl-muted jl-grow' }, where), off),
+          h('div.jl-told-head', h('b', name), h('span.jl-muted.jl-grow', where), off),
           why
         );
       }),
-      rows.length > MOST_ROWS && h('li', { class: 'jl-muted' }, `and ${rows.length - MOST_ROWS} that are nearer`)
+      rows.length > MOST_ROWS && h('li.jl-muted', `and ${rows.length - MOST_ROWS} that are nearer`)
     ),
-    h('p', { class: 'jl-muted' }, NOT_PYTHON)
+    h('p.jl-muted', NOT_PYTHON)
   );
-  details.addEventListener('toggle', () => {
-    toggled(details.open);
-  });
+  details.addEventListener('toggle', () => toggled(details.open));
   return details;
 }

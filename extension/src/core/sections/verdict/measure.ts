@@ -1,4 +1,5 @@
-import { h, on } from '../../base/dom';
+import { refusal } from '../../base/read';
+import { h } from '../../base/dom';
 import type { KernelAccess } from '../../report/kernel';
 import type { Report } from '../../report/report';
 
@@ -20,22 +21,26 @@ export class Measure {
     if (!kernel || (numpySeconds !== null && report.numerics.length > 0)) {
       return null;
     }
-    const said = h('span', { class: 'jl-grow', role: 'status' }, this.refused || whatIsUnknown(report));
+    const said = h('span.jl-grow', { role: 'status' }, this.refused || whatIsUnknown(report));
     const button = (label: string, want: 'measure' | 'check', title: string): HTMLElement => {
-      const element = on(h('button', { type: 'button', class: 'jl-button', title }, label), {
-        click: () => {
-          kernel.request({ want, cell: report.cell.id }).catch((refusal: unknown) => {
-            this.refused = refusal instanceof Error ? refusal.message : String(refusal);
-            said.textContent = this.refused;
-          });
-        }
-      });
+      const element = h(
+        'button.jl-button',
+        {
+          title,
+          onclick: () => {
+            kernel.request({ want, cell: report.cell.id }).catch((error: unknown) => {
+              this.refused = refusal(error);
+              said.textContent = this.refused;
+            });
+          }
+        },
+        label
+      );
       element.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === want && OPEN.has(state));
       return element;
     };
     return h(
-      'div',
-      { class: 'jl-measure jl-note' },
+      'div.jl-measure.jl-note',
       said,
       numpySeconds === null && button('Measure', 'measure', 'Times NumPy on the cell’s operations, one by one'),
       report.numerics.length === 0 &&

@@ -1,5 +1,5 @@
 import { flowOf } from '../clusters/flow';
-import { h, icon, on } from '../../base/dom';
+import { h, icon } from '../../base/dom';
 import { duration, percent, some } from '../../base/format';
 import type { KernelAccess } from '../../report/kernel';
 import { lineId } from '../../report/links';
@@ -34,7 +34,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
   calls: report => {
     const calls = callsOf(report);
     const title = 'The time above is of all of them; Compare and What-if tell of one call';
-    return calls > 1 ? h('span', { class: 'jl-muted', title }, `this run: ${some(calls, 'call')}`) : null;
+    return calls > 1 ? h('span.jl-muted', { title }, `this run: ${some(calls, 'call')}`) : null;
   },
   slowest: ({ verdict }, pin) => {
     if (!verdict.slowest) {
@@ -46,18 +46,11 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
       kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
         : 'What took longest of all that was timed';
-    return on(
-      h(
-        'button',
-        { type: 'button', class: 'jl-fact', title },
-        icon('clock'),
-        share < 0.995 ? `${said}, ${percent(share)} of the time` : said
-      ),
-      {
-        click: () => {
-          pin(lineId(file, lines[0] ?? 0));
-        }
-      }
+    return h(
+      'button.jl-fact',
+      { title, onclick: () => pin(lineId(file, lines[0] ?? 0)) },
+      icon('clock'),
+      share < 0.995 ? `${said}, ${percent(share)} of the time` : said
     );
   },
   bound: boundText,
@@ -70,7 +63,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
         : ''
     ]
       .filter(note => note && !cell.running)
-      .map(note => h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, note)))
+      .map(note => h('p.jl-first-run.jl-note', icon('clock'), h('span', note)))
 };
 
 /** Pure: how often what was called most was called, of traces that came to the same plan all of them. */

@@ -1,6 +1,6 @@
 import { CanvasView } from '../../base/canvas';
 import { flowOf } from '../clusters/flow';
-import { copyLine, h, icon, on, refill, type IconName } from '../../base/dom';
+import { copyLine, h, icon, refill, type IconName } from '../../base/dom';
 import { bytes, duration, ratio, sentence, some, spread } from '../../base/format';
 import type { Report } from '../../report/report';
 import { boundOf, whatBounds } from './bound';
@@ -11,9 +11,9 @@ import { isPythons, pythonRows } from './python';
 const HOST = 'Host: operations that NumPy runs, one by one';
 const RETRACE = 'Retrace: captured again because an input changed';
 
-/** The first thing a person reads: what compiled, how much faster, and what to do next. */
+/** The first thing a user reads: what compiled, how much faster, and what to do next. */
 export class VerdictView {
-  readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
+  readonly element = h('section.jl-verdict', { 'aria-label': 'Verdict' });
 
   /** `jump` opens the section that a fact speaks of. */
   constructor(
@@ -42,15 +42,9 @@ export class VerdictView {
     refill(
       this.element,
       h(
-        'div',
-        { class: 'jl-lead' },
-        h('span', {}, verdict.lead),
-        h(
-          'span',
-          { class: 'jl-times' },
-          speed || time,
-          speed && verdict.comparedOnce && h('span', { class: 'jl-note jl-muted' }, ', one run each')
-        )
+        'div.jl-lead',
+        h('span', verdict.lead),
+        h('span.jl-times', speed || time, speed && verdict.comparedOnce && h('span.jl-note.jl-muted', ', one run each'))
       ),
       this.facts(report),
       ...(this.more?.notes(report) ?? []),
@@ -86,29 +80,16 @@ export class VerdictView {
       return [measure];
     }
     return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
-      ? [
-          h(
-            'p',
-            { class: 'jl-note jl-muted' },
-            'NumPy is not measured. ',
-            h('code', {}, '%%jit --compare'),
-            ' runs it once on copies.'
-          )
-        ]
+      ? [h('p.jl-note.jl-muted', 'NumPy is not measured. ', h('code', '%%jit --compare'), ' runs it once on copies.')]
       : [];
   }
 
   private facts(report: Report): HTMLElement {
     const { verdict } = report;
     const fact = (name: IconName, text: string, section: string, title: string, kind = ''): HTMLElement =>
-      on(h('button', { type: 'button', class: `jl-fact ${kind}`, title }, icon(name), text), {
-        click: () => {
-          this.jump(section);
-        }
-      });
+      h('button', { class: `jl-fact ${kind}`, title, onclick: () => this.jump(section) }, icon(name), text);
     return h(
-      'div',
-      { class: 'jl-facts' },
+      'div.jl-facts',
       verdict.clusters > 0 &&
         fact(
           'cluster',
@@ -139,14 +120,14 @@ export class VerdictView {
         ),
       verdict.loops > 0 &&
         h(
-          'span',
-          { class: 'jl-muted', title: 'Loops recorded iteration by iteration, or run by Python' },
+          'span.jl-muted',
+          { title: 'Loops recorded iteration by iteration, or run by Python' },
           `${some(verdict.loops, 'loop')} not rolled`
         ),
       this.more?.calls(report),
       this.more?.slowest(report, this.pin),
       movedText(report) &&
-        h('span', { class: 'jl-muted', title: 'By the cost model: each distinct element once' }, movedText(report))
+        h('span.jl-muted', { title: 'By the cost model: each distinct element once' }, movedText(report))
     );
   }
 
@@ -155,22 +136,17 @@ export class VerdictView {
     if (!next) {
       const said = report.verdict.compiled > 0 ? whatBounds(report) : { isDone: false, text: '' };
       const bound = this.more?.bound(report, said) ?? boundOf(said);
-      return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
+      return bound ? [h('p.jl-bound', bound)] : [];
     }
     const kind = next.section === 'retraces' ? 'retrace' : 'host';
     return [
       h(
         'div',
         { class: `jl-next jl-is-${kind}`, role: 'note', 'aria-label': 'Do next' },
-        h('h4', {}, icon(kind), h('span', {}, h('span', { class: 'jl-muted' }, 'Do next: '), next.text)),
-        next.why && h('div', {}, sentence(next.why)),
+        h('h4', icon(kind), h('span', h('span.jl-muted', 'Do next: '), next.text)),
+        next.why && h('div', sentence(next.why)),
         next.code && copyLine(next.code),
-        then &&
-          on(h('button', { type: 'button', class: 'jl-link jl-inline' }, `Then: ${then.text}`), {
-            click: () => {
-              this.jump(then.section);
-            }
-          })
+        then && h('button.jl-link.jl-inline', { onclick: () => this.jump(then.section) }, `Then: ${then.text}`)
       )
     ];
   }
@@ -193,12 +169,12 @@ function ofPython(report: Report): HTMLElement[] {
   }
   return [
     h(
-      'ul',
-      { class: 'jl-python jl-note', 'aria-label': 'What Python ran' },
+      'ul.jl-python.jl-note',
+      { 'aria-label': 'What Python ran' },
       rows.map(({ what, where, why }) =>
-        h('li', {}, h('code', {}, what), ' ', h('span', { class: 'jl-muted' }, where), why && h('div', {}, why))
+        h('li', h('code', what), ' ', h('span.jl-muted', where), why && h('div', why))
       ),
-      more && h('li', { class: 'jl-muted' }, more)
+      more && h('li.jl-muted', more)
     )
   ];
 }

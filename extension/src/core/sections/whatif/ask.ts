@@ -2,7 +2,6 @@ import { bytes, lines } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { Links } from '../../report/links';
 import type { Boundary, Operation, Report } from '../../report/report';
-import type { QuestionKind } from './read';
 
 /** A what-if that can be asked of a thing; nothing runs before it is. */
 export interface Ask {
@@ -11,7 +10,7 @@ export interface Ask {
   icon: 'cut' | 'link' | 'host' | 'kernel';
   /** As a sentence, for a screen reader and before it is run. */
   title: string;
-  kind: QuestionKind;
+  kind: 'cut' | 'fuse' | 'keep_out' | 'target';
   plan: string;
   edges: [string, string][];
   ops: string[];

@@ -1,11 +1,11 @@
-import { h, icon, on } from '../../base/dom';
+import { consume, h, on } from '../../base/dom';
 import { arrayBytes, arrayType, bytes, lines, sentence } from '../../base/format';
 import type { Links } from '../../report/links';
 import { swatch } from '../../base/marks';
 import type { Operation, Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
-import { askable, type Ask } from './ask';
-import { coded } from './cards';
+import { askable } from './ask';
+import { askButtons, coded } from './cards';
 
 const DELAY_MS = 300;
 /** So long the pointer may be on its way to the card. */
@@ -34,22 +34,12 @@ export class Card {
       }
     });
     on(this.element, {
-      pointerenter: () => {
-        clearTimeout(this.timer);
-      },
-      pointerleave: () => {
-        this.later(() => {
-          this.close();
-        }, GRACE_MS);
-      },
-      keydown: event => {
-        this.onKey(event);
-      }
+      pointerenter: () => clearTimeout(this.timer),
+      pointerleave: () => this.later(() => this.close(), GRACE_MS),
+      keydown: event => this.onKey(event)
     });
     this.ends = [
-      context.selection.changed.connect(() => {
-        this.follow();
-      }),
+      context.selection.changed.connect(() => this.follow()),
       context.selection.menu.connect(({ id, anchor }) => {
         if (root.contains(anchor)) {
           const { left, bottom } = anchor.getBoundingClientRect();
@@ -75,9 +65,7 @@ export class Card {
       return; // the keyboard asked for it
     }
     if (id === null || !this.over?.closest(PLACES)) {
-      this.later(() => {
-        this.close();
-      }, GRACE_MS);
+      this.later(() => this.close(), GRACE_MS);
     } else if (id !== this.shown) {
       this.later(() => {
         const [x, y] = this.at;
@@ -106,23 +94,20 @@ export class Card {
     this.element.setAttribute('aria-label', `${about.title}, ${about.facts}`);
     this.element.replaceChildren(
       h(
-        'div',
-        { class: 'jl-card-head' },
+        'div.jl-card-head',
         swatch(markOf(report, links, id)),
-        h('b', {}, about.title),
-        h('span', { class: 'jl-muted jl-grow' }, about.facts)
+        h('b', about.title),
+        h('span.jl-muted.jl-grow', about.facts)
       ),
       ...(op
         ? factsOf(report, links, op).map(([text, code]) => h(code ? 'code' : 'div', {}, code ? text : coded(text)))
         : []),
+      askButtons(about.asks, kernel !== null, ask => {
+        this.close();
+        this.context.selection.question.emit({ ask, from: this.root });
+      }),
       h(
-        'div',
-        { class: 'jl-buttons' },
-        about.asks.map(ask => this.button(ask, kernel !== null))
-      ),
-      h(
-        'div',
-        { class: 'jl-note jl-muted' },
+        'div.jl-note.jl-muted',
         about.asks.length === 0
           ? about.hint
           : kernel
@@ -132,21 +117,6 @@ export class Card {
     );
     this.element.hidden = false;
     this.place(x, y);
-  }
-
-  private button(ask: Ask, enabled: boolean): HTMLElement {
-    const button = h(
-      'button',
-      { type: 'button', class: 'jl-button', title: ask.title, 'aria-label': ask.title, disabled: !enabled },
-      icon(ask.icon),
-      ask.label
-    );
-    return on(button, {
-      click: () => {
-        this.close();
-        this.context.selection.question.emit({ ask, from: this.root });
-      }
-    });
   }
 
   /** Within the panel, below the point; above it where there is no room. */
@@ -181,11 +151,10 @@ export class Card {
     } else {
       return;
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
-  readonly element = h('div', { class: 'jl-hover-card', role: 'dialog', 'aria-label': 'About this', hidden: true });
+  readonly element = h('div.jl-hover-card', { role: 'dialog', 'aria-label': 'About this', hidden: true });
   private readonly ends: (() => void)[];
   private at: [number, number] = [0, 0];
   private over: Element | null = null;

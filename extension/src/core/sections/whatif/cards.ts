@@ -3,11 +3,12 @@ import { changeElement } from '../../base/change';
 import { copyLine, h, icon, on } from '../../base/dom';
 import { duration, lines, sentence, some } from '../../base/format';
 import type { Job } from '../../report/kernel';
+import type { Ask } from './ask';
 import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
-import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from './read';
+import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '../../report/answers';
 
 const MOST_MOVED = 2;
-const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel' } as const;
+const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel', several: 'cut' } as const;
 
 /** What can be done with a job: cancel it, or go on with one that was stopped; null where no kernel is there to do it. */
 export interface JobActions {
@@ -47,6 +48,20 @@ export function waitText(job: Job): string {
   return work ? `${wait} Then ${work}.` : wait;
 }
 
+/** A button for each question; `press` asks it. */
+export function askButtons(asks: readonly Ask[], enabled: boolean, press: (ask: Ask) => void): HTMLElement {
+  const button = (ask: Ask): HTMLElement => {
+    const named = { title: ask.title, 'aria-label': ask.title };
+    return h(
+      'button.jl-button',
+      { ...named, disabled: !enabled, onclick: () => press(ask) },
+      icon(ask.icon),
+      ask.label
+    );
+  };
+  return h('div.jl-buttons', asks.map(button));
+}
+
 /** What a title does not say of where it is. */
 export function linesBeside(title: string, where: readonly number[]): string {
   return /\blines? \d/.test(title) ? '' : lines(where);
@@ -54,23 +69,21 @@ export function linesBeside(title: string, where: readonly number[]): string {
 
 function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
   const { progress } = job;
-  const button = h('button', { type: 'button', class: 'jl-button', 'aria-label': `Cancel ${job.title}` }, 'Cancel');
+  const button = h('button.jl-button', { 'aria-label': `Cancel ${job.title}` }, 'Cancel');
   const known = progress !== null && progress.total > 0;
   return h(
-    'div',
-    { class: 'jl-card', 'data-state': job.state },
+    'div.jl-card',
+    { 'data-state': job.state },
     h(
-      'div',
-      { class: 'jl-card-head' },
+      'div.jl-card-head',
       icon(job.state === 'queued' ? 'wait' : 'clock'),
-      h('b', { class: 'jl-grow' }, job.title),
+      h('b.jl-grow', job.title),
       cancel && on(button, { click: cancel })
     ),
     job.state === 'running' &&
       h(
-        'div',
+        'div.jl-progress',
         {
-          class: 'jl-progress',
           role: 'progressbar',
           'aria-label': job.title,
           'aria-valuemin': 0,
@@ -79,16 +92,16 @@ function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
         },
         h('i', { style: `width:${known ? (100 * progress.done) / progress.total : 0}%` })
       ),
-    h('div', { class: 'jl-muted' }, waitText(job))
+    h('div.jl-muted', waitText(job))
   );
 }
 
 function failedCard(job: Job, text: string): HTMLElement {
   return h(
-    'div',
-    { class: 'jl-card', 'data-state': job.state },
-    h('div', { class: 'jl-card-head' }, icon('no'), h('b', { class: 'jl-grow' }, job.title)),
-    h('div', {}, coded(sentence(text)))
+    'div.jl-card',
+    { 'data-state': job.state },
+    h('div.jl-card-head', icon('no'), h('b.jl-grow', job.title)),
+    h('div', coded(sentence(text)))
   );
 }
 
@@ -98,54 +111,51 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
   const where = linesBeside(answer.title, answer.lines);
   const rows = movedRows(answer);
   return h(
-    'div',
-    { class: 'jl-card', 'data-state': refused ? 'refused' : 'done' },
+    'div.jl-card',
+    { 'data-state': refused ? 'refused' : 'done' },
     h(
-      'div',
-      { class: 'jl-card-head' },
-      icon(refused ? 'no' : ICONS[answer.kind]),
-      h('span', { class: 'jl-grow' }, h('b', {}, answer.title), where && h('span', { class: 'jl-muted' }, ` ${where}`)),
+      'div.jl-card-head',
+      icon(refused ? 'no' : ICONS[answer.question.kind]),
+      h('span.jl-grow', h('b', answer.title), where && h('span.jl-muted', ` ${where}`)),
       !refused && changeElement(answer.change)
     ),
-    answer.refusal && h('div', {}, coded(sentence(answer.refusal.text))),
+    answer.refusal && h('div', coded(sentence(answer.refusal.text))),
     answer.refusal && answer.refusal.path.length > 0 && pathElement(answer.refusal.path, answer.refusal.code),
     before && after && bars?.element,
     rows.length > 0 &&
       h(
-        'table',
-        { class: 'jl-moved', 'aria-label': 'What moved' },
+        'table.jl-moved',
+        { 'aria-label': 'What moved' },
         h(
           'thead',
           { class: bars ? 'jl-hidden' : null },
-          h('tr', {}, h('th', {}, ''), h('th', { class: 'jl-number' }, 'as built'), h('th'), number('changed', 'th'))
+          h('tr', h('th', ''), h('th.jl-number', 'as built'), h('th'), number('changed', 'th'))
         ),
         h(
           'tbody',
-          {},
           !bars && before && after && row('time', interval(before), interval(after)),
           rows.map(([what, old, now]) => row(what, old, now))
         )
       ),
     answer.moved.length > 0 && movedElement(answer.moved),
-    answer.advice && h('div', {}, h('b', {}, coded(answer.advice))),
-    answer.keep &&
-      h('details', {}, h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)), keptLines(answer.keep.lines)),
-    answer.keepText && h('div', { class: 'jl-note jl-muted' }, coded(sentence(answer.keepText))),
-    answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
-    roundsNote(answer) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer))
+    answer.advice && h('div', h('b', coded(answer.advice))),
+    answer.keep && h('details', h('summary.jl-note.jl-muted', keepTitle(answer)), keptLines(answer.keep.lines)),
+    answer.keepText && h('div.jl-note.jl-muted', coded(sentence(answer.keepText))),
+    answer.note && h('div.jl-note', sentence(answer.note)),
+    roundsNote(answer) && h('div.jl-note.jl-muted', roundsNote(answer))
   );
 }
 
 /** Where operations run then; many are folded, with their count. */
 function movedElement(moved: readonly string[]): HTMLElement {
   const items = h(
-    'ul',
-    { class: 'jl-list jl-note', 'aria-label': 'Where it runs then' },
-    moved.map(text => h('li', {}, coded(sentence(text))))
+    'ul.jl-list.jl-note',
+    { 'aria-label': 'Where it runs then' },
+    moved.map(text => h('li', coded(sentence(text))))
   );
   return moved.length <= MOST_MOVED
     ? items
-    : h('details', {}, h('summary', { class: 'jl-note jl-muted' }, `${moved.length} operations run elsewhere`), items);
+    : h('details', h('summary.jl-note.jl-muted', `${moved.length} operations run elsewhere`), items);
 }
 
 /** Lines of a program keep their form: what is too long is scrolled, also by the keyboard. */
@@ -163,18 +173,18 @@ function keptLines(texts: readonly string[]): HTMLElement {
 /** The way that forbids it, as boxes. */
 function pathElement(path: readonly PathStep[], code: string): HTMLElement {
   return h(
-    'div',
-    { class: 'jl-path', role: 'list', 'aria-label': 'What forbids it' },
+    'div.jl-path',
+    { role: 'list', 'aria-label': 'What forbids it' },
     path.map((step, index) => {
       const host = step.cluster === null;
       return h(
         'span',
         { role: 'listitem' },
-        index > 0 && h('span', { class: 'jl-muted', 'aria-hidden': 'true' }, '→ '),
+        index > 0 && h('span.jl-muted', { 'aria-hidden': 'true' }, '→ '),
         h('span', { class: `jl-step ${host ? 'jl-is-host' : ''}` }, host ? '◇ ' : '', stepText(step))
       );
     }),
-    code === 'cycle' && h('span', { class: 'jl-muted', role: 'listitem' }, '→ back to the same kernel')
+    code === 'cycle' && h('span.jl-muted', { role: 'listitem' }, '→ back to the same kernel')
   );
 }
 
@@ -183,79 +193,68 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
   const { rows, others } = sweepRows(sweep);
   const tried =
     sweep.tried < sweep.total ? `${sweep.tried} of ${some(sweep.total, 'edge')}` : some(sweep.tried, 'edge');
-  const took = [tried, sweep.seconds === null ? '' : duration(sweep.seconds)].filter(Boolean);
   return h(
-    'div',
-    { class: 'jl-card jl-sweep', 'data-state': 'done' },
+    'div.jl-card.jl-sweep',
+    { 'data-state': 'done' },
     h(
-      'div',
-      { class: 'jl-card-head' },
-      h('b', { class: 'jl-grow' }, 'Sweep: each fused edge cut once'),
-      h('span', { class: 'jl-note jl-muted' }, took.join(', '))
+      'div.jl-card-head',
+      h('b.jl-grow', 'Sweep: each fused edge cut once'),
+      h('span.jl-note.jl-muted', `${tried}, ${duration(sweep.seconds)}`)
     ),
     h(
       'table',
       { 'aria-label': 'Cuts, most time lost first' },
       h(
-        'thead',
-        { class: 'jl-hidden' },
+        'thead.jl-hidden',
         h(
           'tr',
-          {},
-          ['edge', 'line', 'time lost', 'change'].map(name => h('th', {}, name))
+          ['edge', 'line', 'time lost', 'change'].map(name => h('th', name))
         )
       ),
       h(
         'tbody',
-        {},
         rows.map(edge =>
           h(
             'tr',
-            { title: edge.change?.word },
-            h('td', {}, coded(edge.title || `${edge.producer} · ${edge.consumer}`)),
-            h('td', { class: 'jl-muted' }, lines(edge.lines)),
+            { title: edge.change.word },
+            h('td', coded(edge.title || `${edge.producer} · ${edge.consumer}`)),
+            h('td.jl-muted', lines(edge.lines)),
             number(lost(edge.beforeSeconds, edge.afterSeconds)),
-            number(edge.change ? byPercent(edge.change.ratio) : '')
+            number(byPercent(edge.change.ratio))
           )
         ),
         others > 0 &&
           h(
             'tr',
-            {},
             h('td', { colspan: 2 }, rows.length ? some(others, 'other edge') : some(others, 'edge')),
-            h('td', { colspan: 2, class: 'jl-number' }, 'no measurable change')
+            h('td.jl-number', { colspan: 2 }, 'no measurable change')
           )
       )
     ),
     sweep.stopped &&
       h(
-        'div',
-        { class: 'jl-measure jl-note' },
-        h('span', { class: 'jl-grow' }, sentence(sweep.stopped)),
-        goOn &&
-          on(h('button', { type: 'button', class: 'jl-button', title: 'Tries the cuts that are left' }, 'Continue'), {
-            click: goOn
-          })
+        'div.jl-measure.jl-note',
+        h('span.jl-grow', sentence(sweep.stopped)),
+        goOn && h('button.jl-button', { title: 'Tries the cuts that are left', onclick: goOn }, 'Continue')
       ),
-    sweep.note && h('div', { class: 'jl-note' }, sentence(sweep.note))
+    sweep.note && h('div.jl-note', sentence(sweep.note))
   );
 }
 
 /** Words of the program, which stand in backticks, as code. */
 export function coded(text: string): (HTMLElement | string)[] {
   const parts = text.split('`');
-  return parts.length % 2 ? parts.map((part, at) => (at % 2 ? h('code', {}, part) : part)) : [text];
+  return parts.length % 2 ? parts.map((part, at) => (at % 2 ? h('code', part) : part)) : [text];
 }
 
 function row(what: string, old: string, now: string): HTMLElement {
   const same = old === now;
   return h(
     'tr',
-    {},
     h('th', { scope: 'row' }, what),
     number(old),
-    h('td', { class: 'jl-arrow', 'aria-hidden': 'true' }, same ? '=' : '→'),
-    h('td', { class: 'jl-number' }, same ? now : h('b', {}, now))
+    h('td.jl-arrow', { 'aria-hidden': 'true' }, same ? '=' : '→'),
+    h('td.jl-number', same ? now : h('b', now))
   );
 }
 

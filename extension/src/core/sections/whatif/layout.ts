@@ -1,6 +1,6 @@
 import { bytes, duration, fileName, lines, some } from '../../base/format';
 import type { Ink, Measure, Picture, Shape } from '../../base/shapes';
-import type { Answer, PathStep, Side, Sweep } from './read';
+import type { Answer, PathStep, Side, Sweep } from '../../report/answers';
 
 const LABEL = 64;
 const ROW = 21;
@@ -67,33 +67,27 @@ export function movedRows({ before, after }: Answer): [string, string, string][]
   if (!before || !after) {
     return [];
   }
-  const rows: [string, string | null, string | null][] = [
-    ['moved', size(before.bytes), size(after.bytes)],
-    ['temporaries', temporaries(before), temporaries(after)],
-    ['kernels', count(before.kernels), count(after.kernels)],
-    ['clusters', count(before.clusters), count(after.clusters)],
-    ['largest error', ulp(before.largestErrorUlp), ulp(after.largestErrorUlp)]
-  ];
-  const always = new Set(['moved', 'temporaries', 'kernels', 'largest error']);
-  return rows.filter(
-    (row): row is [string, string, string] =>
-      row[1] !== null && row[2] !== null && (always.has(row[0]) || row[1] !== row[2])
-  );
+  const [old, now] = [before, after].map(({ largestErrorUlp: error, ...side }) => [
+    bytes(side.bytes),
+    `${side.temporaries}${side.temporaryBytes ? ` (${bytes(side.temporaryBytes)})` : ''}`,
+    String(side.kernels),
+    String(side.clusters),
+    error === null ? '' : `${error >= 100 ? error.toFixed(0) : Number(error.toPrecision(2))} ULP`
+  ]);
+  return ['moved', 'temporaries', 'kernels', 'clusters', 'largest error']
+    .map((what, at): [string, string, string] => [what, old?.[at] ?? '', now?.[at] ?? ''])
+    .filter(([what, was, is]) => was && is && (what !== 'clusters' || was !== is));
 }
 
 /** Pure: the measurable edges, most time lost first, and how many make no difference. */
 export function sweepRows(sweep: Sweep): { rows: Sweep['edges']; others: number } {
-  const rows = sweep.edges.filter(({ change }) => change?.significant);
+  const rows = sweep.edges.filter(({ change }) => change.significant);
   return { rows, others: Math.max(0, sweep.tried - rows.length) };
 }
 
 /** "+5.3 ms" */
-export function lost(before: number | null, after: number | null): string {
-  if (before === null || after === null) {
-    return '';
-  }
-  const more = after - before;
-  return `${more < 0 ? '−' : '+'}${duration(Math.abs(more))}`;
+export function lost(before: number, after: number): string {
+  return `${after < before ? '−' : '+'}${duration(Math.abs(after - before))}`;
 }
 
 /** "+54 %" */
@@ -113,28 +107,14 @@ export function roundsNote({ rounds, inCell }: Answer): string {
     : each;
 }
 
-function temporaries({ temporaries, temporaryBytes }: Side): string | null {
-  return temporaries === null ? null : `${temporaries}${temporaryBytes ? ` (${bytes(temporaryBytes)})` : ''}`;
-}
-
-function size(value: number | null): string | null {
-  return value === null ? null : bytes(value);
-}
-
-function count(value: number | null): string | null {
-  return value === null ? null : String(value);
-}
-
-function ulp(value: number | null): string | null {
-  return value === null ? null : `${value >= 100 ? value.toFixed(0) : Number(value.toPrecision(2))} ULP`;
-}
-
 /** Above the lines that keep a change: what they keep, and which lines they stand for. */
-export function keepTitle({ kind, keep }: Answer): string {
+export function keepTitle({ question, keep }: Answer): string {
   if (!keep) {
     return '';
   }
-  const what = { cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there' }[kind];
+  const what = { cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there', several: 'them' }[
+    question.kind
+  ];
   const where = keep.first === keep.last ? `line ${keep.first}` : `lines ${keep.first}–${keep.last}`;
   return `Lines that keep ${what}, for ${where} of ${fileName(keep.file)}`;
 }

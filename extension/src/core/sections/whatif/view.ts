@@ -1,18 +1,20 @@
 import { CanvasView } from '../../base/canvas';
-import { h, icon, on, refill } from '../../base/dom';
+import { h, icon, refill, type Child } from '../../base/dom';
 import { some } from '../../base/format';
 import type { Job } from '../../report/kernel';
-import { isRecord, text } from '../../base/read';
+import { record, refusal, text } from '../../base/read';
 import type { CellState } from '../../report/model';
 import type { Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
-import { askable, requestOf, type Ask } from './ask';
-import { jobCard } from './cards';
+import { askable, requestOf, type Ask, type Askable } from './ask';
+import { askButtons, jobCard } from './cards';
 import { layoutAnswer } from './layout';
-import { readAnswer } from './read';
+import { readAnswer } from '../../report/answers';
 
 const KINDS = new Set(['whatif', 'sweep']);
 const NEEDS_KERNEL = 'Measuring needs the kernel that ran this cell. Run the cell again; earlier answers stay.';
+const PIN =
+  'Pin an operation or a value in Clusters or Code, then cut it, fuse it or keep it out, and see what that costs.';
 const EARLIER = 'Of an earlier version of this cell: its lines have changed since.';
 /** What will be run, said before it is. */
 const WORK = 'Builds both plans and runs each in turn, on copies of the inputs. Nothing in the notebook changes.';
@@ -108,72 +110,38 @@ export class WhatIfView implements SectionView {
     this.asked = pin;
     const kernel = this.live ? context.kernel : null;
     const about = askable(report, links, pin);
-    const parts: HTMLElement[] = [];
-    if (this.proposed) {
-      parts.push(this.confirmation(this.proposed));
-    } else if (about) {
-      parts.push(
-        h(
-          'div',
-          { class: 'jl-card-head' },
-          icon('pin'),
-          h('span', { class: 'jl-grow' }, h('b', {}, about.title), h('span', { class: 'jl-muted' }, ` ${about.facts}`))
-        ),
-        about.asks.length
-          ? h(
-              'div',
-              { class: 'jl-buttons' },
-              about.asks.map(ask => this.button(ask, kernel !== null))
-            )
-          : h('div', { class: 'jl-muted' }, about.hint)
-      );
-    } else {
-      parts.push(
-        h(
-          'div',
-          { class: 'jl-muted' },
-          'Pin an operation or a value in Clusters or Code, then cut it, fuse it or keep it out, and see what that costs.'
-        )
-      );
-    }
     const plan = this.sweepPlan(about?.asks[0]?.plan);
-    const row = h(
-      'div',
-      { class: 'jl-buttons' },
+    refill(
+      this.bar,
+      this.proposed
+        ? this.confirmation(this.proposed)
+        : about
+          ? this.about(about, kernel !== null)
+          : h('div.jl-muted', PIN),
       plan &&
-        on(
+        h(
+          'div.jl-buttons',
           h(
-            'button',
-            { type: 'button', class: 'jl-button', disabled: kernel === null, title: 'Cuts each fused edge once' },
+            'button.jl-button',
+            {
+              disabled: kernel === null,
+              title: 'Cuts each fused edge once',
+              onclick: () => this.send({ want: 'sweep', cell: report.cell.id, plan })
+            },
             icon('cut'),
             this.sweepLabel(plan)
           ),
-          {
-            click: () => {
-              this.send({ want: 'sweep', cell: report.cell.id, plan });
-            }
-          }
-        ),
-      h('span', { class: 'jl-note jl-muted' }, kernel ? 'Cuts each fused edge once and ranks them.' : NEEDS_KERNEL)
+          h('span.jl-note.jl-muted', kernel ? 'Cuts each fused edge once and ranks them.' : NEEDS_KERNEL)
+        )
     );
-    if (plan) {
-      parts.push(row);
-    }
-    refill(this.bar, ...parts);
   }
 
-  private button(ask: Ask, enabled: boolean): HTMLElement {
-    const element = h(
-      'button',
-      { type: 'button', class: 'jl-button', title: ask.title, 'aria-label': ask.title, disabled: !enabled },
-      icon(ask.icon),
-      ask.label
-    );
-    return on(element, {
-      click: () => {
-        this.propose(ask);
-      }
-    });
+  /** What is pinned, and what can be asked of it. */
+  private about({ title, facts, asks, hint }: Askable, enabled: boolean): Child[] {
+    return [
+      h('div.jl-card-head', icon('pin'), h('span.jl-grow', h('b', title), h('span.jl-muted', ` ${facts}`))),
+      asks.length ? askButtons(asks, enabled, ask => this.propose(ask)) : h('div.jl-muted', hint)
+    ];
   }
 
   /** With the setting, says what it will run and waits for a yes. */
@@ -193,20 +161,23 @@ export class WhatIfView implements SectionView {
       this.renderAsk();
     };
     return h(
-      'div',
-      { class: 'jl-card', role: 'group', 'aria-label': ask.title },
-      h('div', { class: 'jl-card-head' }, icon(ask.icon), h('b', { class: 'jl-grow' }, ask.title)),
-      h('div', {}, WORK),
+      'div.jl-card',
+      { role: 'group', 'aria-label': ask.title },
+      h('div.jl-card-head', icon(ask.icon), h('b.jl-grow', ask.title)),
+      h('div', WORK),
       h(
-        'div',
-        { class: 'jl-buttons' },
-        on(h('button', { type: 'button', class: 'jl-button' }, 'Measure'), {
-          click: () => {
-            close();
-            this.ask(ask);
-          }
-        }),
-        on(h('button', { type: 'button', class: 'jl-button' }, 'Don’t'), { click: close })
+        'div.jl-buttons',
+        h(
+          'button.jl-button',
+          {
+            onclick: () => {
+              close();
+              this.ask(ask);
+            }
+          },
+          'Measure'
+        ),
+        h('button.jl-button', { onclick: close }, 'Don’t')
       )
     );
   }
@@ -227,18 +198,13 @@ export class WhatIfView implements SectionView {
     const waited = new Wait(this.section.element);
     kernel.request(request).then(
       reply => {
-        const refused = isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : '';
-        this.say(refused);
-        if (isRecord(reply) && typeof reply.job === 'string') {
-          this.waits.set(reply.job, waited);
-          this.renderAll(); // the answer may have come before
-        } else {
-          waited.end();
-        }
+        this.say('');
+        this.waits.set(text(record(reply).job), waited);
+        this.renderAll(); // the answer may have come before
       },
       (error: unknown) => {
         waited.end();
-        this.say(error instanceof Error ? error.message : String(error));
+        this.say(refusal(error));
       }
     );
   }
@@ -306,22 +272,19 @@ export class WhatIfView implements SectionView {
       answer?.before && answer.after
         ? new CanvasView({ role: 'img', 'aria-label': `${answer.title}: ${answer.change?.word ?? ''}` })
         : null;
-    const ask = (want: 'cancel' | 'continue') => (): void => {
-      void this.context.kernel?.request({ want, job: job.id }).catch((error: unknown) => {
-        this.say(error instanceof Error ? error.message : String(error));
-      });
-    };
+    const ask = (want: 'cancel' | 'continue') => (): void =>
+      void this.context.kernel?.request({ want, job: job.id }).catch((error: unknown) => this.say(refusal(error)));
     const actions = this.context.kernel ? { cancel: ask('cancel'), goOn: ask('continue') } : null;
     const element = jobCard(job, bars, actions);
     if (isEarlier) {
-      element.querySelector('.jl-card-head')?.after(h('div', { class: 'jl-note' }, EARLIER));
+      element.querySelector('.jl-card-head')?.after(h('div.jl-note', EARLIER));
     }
     return { job, asTable, isEarlier, bars, element };
   }
 
-  private readonly bar = h('div', { class: 'jl-ask', role: 'group', 'aria-label': 'Ask what if' });
-  private readonly status = h('div', { class: 'jl-note jl-said', role: 'status', hidden: true });
-  private readonly list = h('div', { class: 'jl-cards' });
+  private readonly bar = h('div.jl-ask', { role: 'group', 'aria-label': 'Ask what if' });
+  private readonly status = h('div.jl-note.jl-said', { role: 'status', hidden: true });
+  private readonly list = h('div.jl-cards');
   /** Answers that were asked for here, by their jobs. */
   private readonly waits = new Map<string, Wait>();
   private readonly end: () => void;

@@ -74,12 +74,8 @@ export class Layouter {
         }
         resolve(answer);
       };
-      const patience = setTimeout(() => {
-        end('failed', false);
-      }, PATIENCE_MS);
-      this.drop = () => {
-        end(null, false);
-      };
+      const patience = setTimeout(() => end('failed', false), PATIENCE_MS);
+      this.drop = () => end(null, false);
       worker.onmessage = event => {
         if (ticket === this.ticket) {
           end(event.data as Layered[], true);
@@ -145,9 +141,7 @@ onmessage = event => {
     try {
       return new Worker(address);
     } finally {
-      setTimeout(() => {
-        URL.revokeObjectURL(address);
-      }, 10_000);
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
     }
   } catch {
     return null;

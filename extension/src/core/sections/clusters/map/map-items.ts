@@ -13,7 +13,7 @@ interface Told {
 
 /** A window of tree items around the one in focus, each over its box; the canvas itself says nothing to a reader. */
 export class MapItems {
-  readonly element = h('div', { class: 'jl-layer', role: 'tree', 'aria-label': 'Graph, boxes in program order' });
+  readonly element = h('div.jl-layer', { role: 'tree', 'aria-label': 'Graph, boxes in program order' });
 
   constructor(private readonly told: Told) {}
 
@@ -38,7 +38,7 @@ export class MapItems {
     shown.forEach((box, index) => {
       let element = children[index] as HTMLElement | undefined;
       if (!element) {
-        element = h('div', { class: 'jl-item', role: 'treeitem', tabindex: '-1' });
+        element = h('div.jl-item', { role: 'treeitem', tabindex: '-1' });
         this.element.append(element);
       }
       const place = box === order[focused] ? 0 : -1;

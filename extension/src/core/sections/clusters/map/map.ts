@@ -1,5 +1,5 @@
 import { CanvasView } from '../../../base/canvas';
-import { h, on } from '../../../base/dom';
+import { consume, h, isChord, on } from '../../../base/dom';
 import { Camera } from './camera';
 import { Layouter } from './layouter';
 import { MapItems } from './map-items';
@@ -35,15 +35,8 @@ export class MapView {
     private readonly layouter = new Layouter()
   ) {
     this.items = new MapItems(host);
-    this.note = h('div', { class: 'jl-map-note jl-note', role: 'status', hidden: true });
-    this.element = h(
-      'div',
-      { class: 'jl-frame jl-map' },
-      this.canvas.element,
-      this.items.element,
-      this.minimap.element,
-      this.note
-    );
+    this.note = h('div.jl-map-note.jl-note', { role: 'status', hidden: true });
+    this.element = h('div.jl-frame.jl-map', this.canvas.element, this.items.element, this.minimap.element, this.note);
     on(this.element, {
       pointerdown: event => {
         if (event.button === 0) {
@@ -51,27 +44,19 @@ export class MapView {
           this.from = this.pointOf(event);
         }
       },
-      pointermove: event => {
-        this.onMove(event);
-      },
+      pointermove: event => this.onMove(event),
       pointerup: () => {
         this.drag = null;
       },
-      pointerleave: () => {
-        this.host.hover(null);
-      },
-      click: event => {
-        this.onClick(event);
-      },
+      pointerleave: () => this.host.hover(null),
+      click: event => this.onClick(event),
       dblclick: event => {
         const box = this.boxAt(event);
         if (box) {
           void this.toggle(box);
         }
       },
-      keydown: event => {
-        this.onKey(event);
-      },
+      keydown: event => this.onKey(event),
       focusin: event => {
         const key = event.target instanceof HTMLElement ? event.target.dataset.key : undefined;
         this.focused = key ?? this.focused;
@@ -288,9 +273,7 @@ export class MapView {
     }
     this.busy = true;
     this.element.dataset.busy = 'true';
-    const late = setTimeout(() => {
-      this.say('Laying out…');
-    }, 150);
+    const late = setTimeout(() => this.say('Laying out…'), 150);
     const { groups, jobs } = scene.jobs();
     const made = await this.layouter.run(jobs);
     clearTimeout(late);
@@ -363,7 +346,7 @@ export class MapView {
 
   private onKey(event: KeyboardEvent): void {
     const { scene } = this;
-    if (!scene || event.ctrlKey || event.metaKey || event.altKey) {
+    if (!scene || isChord(event)) {
       return;
     }
     const order = this.order();
@@ -434,8 +417,7 @@ export class MapView {
           return;
         }
     }
-    event.preventDefault();
-    event.stopPropagation();
+    consume(event);
   }
 
   private goTo(box: TreeNode): void {

@@ -43,7 +43,7 @@ export function minimapPlace(
 /** The whole graph in a corner of the map, with a frame around what the screen shows; a click or a drag moves there. */
 export class Minimap {
   /** The map's own keys go to every box: this picture is for the pointer alone. */
-  readonly element = h('div', { class: 'jl-minimap', 'aria-hidden': 'true', hidden: true });
+  readonly element = h('div.jl-minimap', { 'aria-hidden': 'true', hidden: true });
 
   /** `move`: to a point of the scene. */
   constructor(private readonly move: (x: number, y: number) => void) {
@@ -66,12 +66,8 @@ export class Minimap {
           go(event);
         }
       },
-      click: event => {
-        event.stopPropagation();
-      },
-      dblclick: event => {
-        event.stopPropagation();
-      }
+      click: event => event.stopPropagation(),
+      dblclick: event => event.stopPropagation()
     });
   }
 
@@ -129,6 +125,6 @@ export class Minimap {
   }
 
   private readonly canvas = new CanvasView({});
-  private readonly frame = h('div', { class: 'jl-minimap-frame' });
+  private readonly frame = h('div.jl-minimap-frame');
   private scale = 0;
 }

@@ -28,7 +28,7 @@ export class SmallClustersView {
       menu: () => undefined,
       key: () => false
     });
-    this.notice = h('p', { class: 'jl-note' });
+    this.notice = h('p.jl-note');
   }
 
   show(report: Report, width: number): void {
@@ -37,8 +37,8 @@ export class SmallClustersView {
       this.report = report;
       this.flow = flowOf(report);
       const clusters = this.flow.parts.flatMap(part => part.nodes).filter(node => node.cluster);
-      const dear = clusters.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
-      this.open = new Set(dear && dear.ops.length <= MOST_OPEN ? [dear.id] : []);
+      const slow = clusters.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
+      this.open = new Set(slow && slow.ops.length <= MOST_OPEN ? [slow.id] : []);
     }
     this.section.summary = report.clusters.length ? clusterCount(report) : 'none';
     this.render();
@@ -52,7 +52,7 @@ export class SmallClustersView {
     const { body } = this.section;
     const all = flow.parts.reduce((sum, part) => sum + part.nodes.length, 0);
     if (all + flow.statements.length === 0) {
-      body.replaceChildren(h('p', { class: 'jl-muted' }, 'Nothing was captured.'));
+      body.replaceChildren(h('p.jl-muted', 'Nothing was captured.'));
       return;
     }
     const part = all > MOST_BOXES ? slowest(flow, FIRST_BOXES) : null;

@@ -17,7 +17,7 @@ export class Tools {
     private readonly changed: () => void
   ) {
     this.heatButtons = HEATS.map(kind => {
-      const button = h('button', { type: 'button', class: 'jl-seg' }, kind);
+      const button = h('button.jl-seg', kind);
       return on(button, {
         click: () => {
           this.heatKind = kind;
@@ -26,15 +26,12 @@ export class Tools {
       });
     });
     this.mapButton = iconButton('map', 'Show as a map (M)', toggleMap);
-    this.searchButton = iconButton('search', 'Search (/)', () => {
-      this.search(!this.searching);
-    });
+    this.searchButton = iconButton('search', 'Search (/)', () => this.search(!this.searching));
     this.element = h(
-      'div',
-      { class: 'jl-graph-tools' },
+      'div.jl-graph-tools',
       find.element,
       this.searchButton,
-      h('span', { class: 'jl-heat', role: 'group', 'aria-label': 'Heat' }, h('span', {}, 'heat'), this.heatButtons),
+      h('span.jl-heat', { role: 'group', 'aria-label': 'Heat' }, h('span', 'heat'), this.heatButtons),
       this.mapButton
     );
   }
@@ -59,9 +56,9 @@ export class Tools {
       this.heat = heatOf(this.heatKind, flow);
       this.heatShown = this.heatKind;
     }
-    this.heatButtons.forEach((button, index) => {
-      button.setAttribute('aria-pressed', String(HEATS[index] === this.heatKind));
-    });
+    this.heatButtons.forEach((button, index) =>
+      button.setAttribute('aria-pressed', String(HEATS[index] === this.heatKind))
+    );
     this.mapButton.setAttribute('aria-pressed', String(isMap));
     this.mapButton.hidden = !hasMap;
   }

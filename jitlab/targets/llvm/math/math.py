@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitlab.targets.cpu_llvm import machine
-
 from . import coefficients as table
 
 if TYPE_CHECKING:
-    from jitlab.targets.cpu_llvm.emit.llvm_arithmetic import Arithmetic
-    from jitlab.targets.cpu_llvm.emit.values import Val
+    from jitlab.targets.llvm.llvm_arithmetic import Arithmetic
+    from jitlab.targets.llvm.values import Val
 
 INF, NAN = float("inf"), -float("nan")  # of an invalid operation, as hardware makes it: with its sign set
 LOG_2 = 0.6931471805599453
@@ -730,7 +728,7 @@ def whole_power(e: Arithmetic, x: Val, power: int) -> Val:
     """x**3 or x**4 as products, rounded once or nearly so: float16 and float32 in a float that holds the square exactly, and
     what the products of float64 lose is added again. (Where no instruction does that, they are within 2 ULP.)"""
     base = Num(e, x)
-    if x.dtype.itemsize < 8 or not machine.fuses_multiply_add():
+    if x.dtype.itemsize < 8 or not e.features.fuses_multiply_add:
         base = base.cast(np.float32 if x.dtype.itemsize == 2 else np.float64)
         square = base * base
         return e.cast((square * (base if power == 3 else square)).v, x.dtype)

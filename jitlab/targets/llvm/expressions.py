@@ -1,10 +1,9 @@
-"""Body: scalars of a phase as LLVM text: integers of extents and symbols, loads and stores, expressions computed once."""
+"""Expressions of loops as LLVM text: integers of extents and symbols, loads and stores, each computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,26 +25,14 @@ from jitlab.ir.programs.program import (
     Variable,
 )
 from jitlab.ops.base import Generated
-from jitlab.targets.cpu_llvm.calls.context import ContextLayout, Phase
+from jitlab.support.lazy_dataclass import dataclass
 
+from .features import Features
 from .function_text import FunctionText
 from .values import Val
 from .vector_emitter import VectorEmitter
 
 I64 = np.dtype("i8")
-
-
-class Slots:
-    """Places in the context, and what they hold. `ahead`: read where the function starts."""
-
-    def __init__(self, fn: FunctionText, ahead: bool = False) -> None:
-        self.instr = fn.ahead if ahead else fn.instr
-
-    def pointer(self, number: int) -> str:
-        return self.instr(f"getelementptr i64, ptr %ctx, i64 {number}")
-
-    def __call__(self, number: int, type: str = "i64") -> str:
-        return self.instr(f"load {type}, ptr {self.pointer(number)}")
 
 
 def poly_text(instr: Callable[[str], str], value_of: Callable[[str], str], p: Poly) -> str:
@@ -70,18 +57,16 @@ class InVector:
     emitter: VectorEmitter
 
 
-class Body:
-    """The state of a phase while its function is written, and the scalars in it.
+class ExpressionWriter:
+    """The state of a function while it is written, and the scalars in it. Buffers are its parameters.
 
     What was computed is kept by scopes, one a block that may not run, and forgotten when a statement changes what it
     depends on: an expression means its value at the statement that evaluates it.
     """
 
-    def __init__(self, layout: ContextLayout, phase: Phase, fn: FunctionText) -> None:
-        self.layout, self.phase, self.fn = layout, phase, fn
-        self.slot = Slots(fn)
-        self.ahead = Slots(fn, ahead=True)
-        self.scalar = VectorEmitter(fn, 1)
+    def __init__(self, fn: FunctionText, features: Features) -> None:
+        self.fn, self.features = fn, features
+        self.scalar = VectorEmitter(fn, 1, features)
         self.vector: InVector | None = None
         self.vars: dict[str, str] = {}  # of For loops
         self.symbols: dict[str, str] = {}  # bound in this phase: by Repeat and Define
@@ -90,7 +75,6 @@ class Body:
         self.locals: dict[str, Val] = {}
         self.memory: dict[str, list[str]] = {}  # of variables, by part
         self.failures: dict[int, str] = {}
-        self.streamed = False
         self.keep: list[Expr] = []  # ids are keys: the objects have to live
 
     @property
@@ -132,12 +116,16 @@ class Body:
             return
         value = v.emitter.splat(value)
         if k == ONE:
-            stream = s.buffer.stream and v.mask is None
-            self.streamed |= stream
-            v.emitter.store(address, value, align=64 if stream else None, mask=v.mask, nontemporal=stream)
+            stream = self._is_streamed(s)
+            align = min(64, v.emitter.width * s.buffer.dtype.itemsize) if stream else None
+            v.emitter.store(address, value, align, v.mask, stream)
         else:
             stride = self._times(self._poly(k), s.buffer.dtype.itemsize)
             v.emitter.store_strided(address, stride, value, self._left(v))
+
+    def _is_streamed(self, s: Store) -> bool:
+        """Are whole vectors, which then start on a cache line, stored past the caches?"""
+        return False
 
     def _load(self, e: Load) -> Val:
         v = self.vector
@@ -220,13 +208,17 @@ class Body:
 
     # -- integers
 
+    def _passed(self, symbol: str) -> str:
+        """The value of a symbol that the caller passes, read where the function starts."""
+        raise NotImplementedError
+
     def _symbol(self, name: str) -> str:
         bound = self.symbols.get(name)
         if bound is not None:
             return bound
         key = ("symbol", name)
         if key not in self.scopes[0]:
-            self.scopes[0][key] = self.ahead(self.layout.symbols[name])
+            self.scopes[0][key] = self._passed(name)
         return self.scopes[0][key]  # type: ignore[no-any-return]
 
     def _poly(self, p: Poly) -> str:
@@ -269,6 +261,7 @@ class Body:
             smaller = self.fn.instr(f"icmp slt i64 {text}, {least}")
             least = self.fn.instr(f"select i1 {smaller}, i64 {text}, i64 {least}")
         return least
+
     # -- expressions
 
     def _eval(self, expr: Expr) -> Val:

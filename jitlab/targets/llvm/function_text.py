@@ -122,11 +122,6 @@ class FunctionText:
         """A `declare ...` line of the module."""
         self.declarations[text] = None
 
-    def constant_global(self, name: str, type: str, value: str, align: int = 64) -> str:
-        """A read-only array of the module; functions that ask for the same name share it. Returns its address."""
-        self.declarations[f"@{name} = internal unnamed_addr constant {type} {value}, align {align}"] = None
-        return f"@{name}"
-
     def nontemporal(self) -> str:
         """The suffix of a store that should not stay in the cache."""
         self.metadata["!902 = !{i32 1}"] = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .features import Features
 from .function_text import FunctionText
 from .values import (
     BOOL,
@@ -31,9 +32,8 @@ class Instructions:
     `width` may exceed the native vector: LLVM splits. It is a power of two.
     """
 
-    def __init__(self, fn: FunctionText, width: int) -> None:
-        self.fn = fn
-        self.width = width
+    def __init__(self, fn: FunctionText, width: int, features: Features) -> None:
+        self.fn, self.width, self.features = fn, width, features
 
     # types and literals
 
@@ -47,7 +47,7 @@ class Instructions:
         return (real, self.operand(Val(x.dtype, x.imag, x.lanes))) if x.dtype.kind == "c" else (real,)
 
     def from_parts(self, dtype: np.dtype[Any], parts: Sequence[object], lanes: int | None = None) -> Val:
-        re, *im = (str(part) for part in parts)
+        re, *im = map(str, parts)
         return Val(dtype, re, self.width if lanes is None else lanes, im[0] if im else "")
 
     def constant(self, value: Any, dtype: Any) -> Val:
@@ -85,7 +85,7 @@ class Instructions:
 
     def _together(self, *xs: Val) -> tuple[int, list[Val]]:
         """The operands on equally many lanes."""
-        lanes = max(x.lanes for x in xs)
+        lanes = max([x.lanes for x in xs])
         return lanes, [self.splat(x, lanes) if lanes else x for x in xs]
 
     # plain instructions

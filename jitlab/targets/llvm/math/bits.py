@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitlab.targets.cpu_llvm.emit.values import F16, F32, I32, SIGNED, U8, UNSIGNED, Val
+from jitlab.targets.llvm.values import F16, F32, I32, SIGNED, U8, UNSIGNED, Val
 
 if TYPE_CHECKING:
-    from jitlab.targets.cpu_llvm.emit.llvm_arithmetic import Arithmetic
+    from jitlab.targets.llvm.llvm_arithmetic import Arithmetic
 
 MANTISSA = {2: 10, 4: 23, 8: 52}  # stored bits
 

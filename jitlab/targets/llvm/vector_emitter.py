@@ -1,6 +1,6 @@
 """VectorEmitter: the instructions of loop bodies (`ops/emitter.py`) as LLVM text, for scalars and vectors of lanes.
 
-Values are in values.py, plain instructions and lanes in instructions.py, arithmetic in arithmetic.py; memory is here.
+Values are in values.py, plain instructions and lanes in instructions.py, arithmetic in llvm_arithmetic.py; memory is here.
 """
 
 from __future__ import annotations

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
+
+from jitlab.support.lazy_dataclass import dataclass
 
 BOOL = np.dtype(np.bool_)
 I8, I16, I32, I64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64))

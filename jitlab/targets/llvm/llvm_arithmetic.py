@@ -6,14 +6,12 @@ into range first, on every lane. No instruction carries fast-math flags, `nsw`, 
 
 from __future__ import annotations
 
-import platform
 import struct
 from typing import Any
 
 import numpy as np
 
-from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.math import bits, math
+from jitlab.targets.llvm.math import bits, math
 
 from .instructions import Instructions
 from .values import (
@@ -35,9 +33,6 @@ from .values import (
     part_dtype,
 )  # fmt: skip
 
-# C's conversion of what does not fit: x86 gives the lowest integer, ARM the nearest one.
-SATURATING_CASTS = platform.machine().lower() in ("aarch64", "arm64")
-
 
 class Arithmetic(Instructions):
     """What operations' bodies call (`ops/emitter.py`), on lanes or on scalars."""
@@ -48,7 +43,7 @@ class Arithmetic(Instructions):
         """float16 as float32, in which it computes."""
         if x.dtype != F16:
             return x
-        if machine.converts_half():
+        if self.features.converts_half:
             return self._convert("fpext", x, F32)
         bits = self._convert("zext", self.bits(x), U32)
         sign = self.plain("shl", self.and_(bits, self.constant(0x8000, U32)), self.constant(16, U32))
@@ -61,7 +56,7 @@ class Arithmetic(Instructions):
     def _narrow(self, x: Val, dtype: np.dtype[Any]) -> Val:
         if x.dtype == dtype:
             return x
-        if machine.converts_half():
+        if self.features.converts_half:
             return self._convert("fptrunc", x, dtype)
         bits = Val(U32, self.bits(x).text, x.lanes)
         sign = self.plain("lshr", self.and_(bits, self.constant(1 << 31, U32)), self.constant(16, U32))
@@ -108,7 +103,7 @@ class Arithmetic(Instructions):
     def mul(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "c":
             (a, b), (c, d) = self._split(x), self._split(y)
-            if machine.fuses_multiply_add():  # where NumPy's arrays do
+            if self.features.fuses_multiply_add:  # where NumPy's arrays do
                 real = self.fma(a, c, self.neg(self.mul(b, d)))
                 return self.make_complex(real, self.fma(a, d, self.mul(b, c)))
             real = self.sub(self.mul(a, c), self.mul(b, d))
@@ -425,11 +420,11 @@ class Arithmetic(Instructions):
         return self._narrow(self.unbits(odd), F16)
 
     def _float_to_integer(self, x: Val, dtype: np.dtype[Any]) -> Val:
-        """What C gives here: see `SATURATING_CASTS`. Narrow integers are the low bits of an int32."""
+        """What C gives on this machine. Narrow integers are the low bits of an int32."""
         half, x = x.dtype == F16, self._wide(x)
         if dtype.itemsize < 4:
             return self.cast(self._float_to_integer(x, I32), dtype)
-        if SATURATING_CASTS:
+        if self.features.saturates_casts:
             sign = "s" if dtype.kind == "i" else "u"
             name = f"llvm.fpto{sign}i.sat.{self._suffix(dtype, x.lanes)}.{self._suffix(x.dtype, x.lanes)}"
             source, target = self.type(x.dtype, x.lanes), self.type(dtype, x.lanes)

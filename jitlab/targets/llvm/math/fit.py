@@ -1,6 +1,6 @@
 """Writes coefficients.py: polynomials fitted to the functions of math.py. For developers; needs mpmath.
 
-    python -m jitlab.targets.cpu_llvm.math.fit
+    python -m jitlab.targets.llvm.math.fit
 """
 
 from __future__ import annotations

@@ -1,0 +1,122 @@
+"""What makes a Program fast on a processor: loops over vectors, tiles of them, stores past the caches. It changes no bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+
+from jitlab.ir.programs.program import (
+    ASCENDING,
+    LANES,
+    ONE,
+    PARALLEL,
+    Buffer,
+    Finish,
+    For,
+    Let,
+    Load,
+    Partial,
+    Program,
+    Statement,
+    Step,
+    Store,
+    all_expressions,
+    blocks,
+    walk,
+)
+from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
+
+from .cpu_shape import STREAM_BYTES, WIDE_COLUMNS
+
+#: Vectors of columns that a reduction over rows takes at a time: a row of the tile is several cache lines.
+TILE_VECTORS = 4
+
+#: Of two cache lines, which are fetched together: so many bytes from each other vectors past the caches start.
+LINES_BYTES = 128
+
+
+@dataclass
+class Scheduled(Program):
+    """A Program with the loops that take whole vectors, and the outputs that are written past the caches."""
+
+    vectors: dict[int, int] = field(default_factory=dict)  # id of a loop -> how many vectors it takes at a time
+    streamed: frozenset[str] = frozenset()
+    unscheduled: str = ""  # the Program's text
+
+    @lazy
+    def text(self) -> str:
+        """The Program's, and what was decided: loops by their number in it."""
+        loops = (s for kernel in self.kernels for s in walk(kernel.body) if isinstance(s, For))
+        chosen = [f"{n}: {s.var} x {self.vectors[id(s)]}" for n, s in enumerate(loops) if id(s) in self.vectors]
+        return f"{self.unscheduled}\n  vectors {', '.join(chosen)}\n  streamed {', '.join(sorted(self.streamed))}"
+
+
+def scheduled(program: Program) -> Scheduled:
+    """Program -> the same with what is fast."""
+    p, loops = program, [s for kernel in program.kernels for s in _over_vectors(kernel.body)]
+    vectors = {id(s): TILE_VECTORS if _is_tiled(s, p.sizes) else 1 for s in loops}
+    return Scheduled(
+        p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
+        vectors, frozenset(_streamed(p, loops)), p.text,
+    )  # fmt: skip
+
+
+def _over_vectors(statements: Sequence[Statement]) -> Iterator[For]:
+    """The loops that become loops over vectors: the innermost of maps, and those nearest to reductions in order."""
+    for s in statements:
+        if isinstance(s, For) and s.kind in (PARALLEL, ASCENDING) and _takes_vectors(s):
+            yield s
+        elif not (isinstance(s, For) and s.kind == LANES):
+            for block in blocks(s):
+                yield from _over_vectors(block)
+
+
+def _takes_vectors(loop: For) -> bool:
+    inside = list(walk(loop.body))
+    loops = [s for s in inside if isinstance(s, For)]
+    if not all(isinstance(s, (For, Store, Let, Step, Partial, Finish)) for s in inside):
+        return False
+    if not loops:
+        return True
+    steps = [s for s in inside if isinstance(s, Step)]
+    if not steps or any(s.kind == LANES or (s.kind == PARALLEL and _has_steps(s)) for s in loops):
+        return False
+    are_neighbours = any(isinstance(s, Store) and s.offset.coefficient(loop.var) == ONE for s in inside)
+    return are_neighbours or not any(s.bound for s in steps)  # a scan along memory is not turned
+
+
+def _has_steps(loop: For) -> bool:
+    return any(isinstance(s, Step) for s in walk(loop.body))
+
+
+def _is_tiled(loop: For, sizes: Mapping[str, int]) -> bool:
+    """Is it a reduction over long rows? Fewer pages are touched for each cache line."""
+    sums = [s for s in loop.body if isinstance(s, For) and s.finish and _has_steps(s)]
+    if not sums or loop.extent[0].const.evaluate(sizes) < WIDE_COLUMNS:
+        return False
+    return any(isinstance(e, Load) and e.offset.coefficient(loop.var) == ONE for e in all_expressions(sums))
+
+
+def _streamed(program: Program, loops: Sequence[For]) -> set[str]:
+    """The outputs that no cache holds whole, where each vector that is stored starts on a cache line."""
+    large = {b.name for b in program.outputs if b.dtype.kind in "fiu" and _bytes(b, program.sizes) >= STREAM_BYTES}
+    if large:
+        for loop in loops:
+            for s in walk(loop.body):
+                if isinstance(s, Store) and s.buffer.name in large and not _is_aligned(s, loop, program.sizes):
+                    large.remove(s.buffer.name)
+    return large
+
+
+def _bytes(buffer: Buffer, sizes: Mapping[str, int]) -> int:
+    size = buffer.dtype.itemsize
+    for n in buffer.shape:
+        size *= n.evaluate(sizes)
+    return size
+
+
+def _is_aligned(s: Store, loop: For, sizes: Mapping[str, int]) -> bool:
+    """Do all its vectors start on a cache line? (Those that are spread do not matter.)"""
+    others = [s.offset.const, *(k for v, k in s.offset.terms if v != loop.var)]
+    return all(k.evaluate(sizes) * s.buffer.dtype.itemsize % LINES_BYTES == 0 for k in others)
