@@ -26,12 +26,15 @@ export type Mark =
 
 export type Shape = Box | Diamond | Words | Stroke;
 
-export interface Box {
+export interface Box extends Paint {
   shape: 'box';
   x: number;
   y: number;
   width: number;
   height: number;
+}
+
+export interface Paint {
   radius?: number;
   mark?: Mark;
   fill?: Ink;
@@ -95,11 +98,20 @@ export interface Picture {
   width: number;
   height: number;
   shapes: Shape[];
-  items: Item[];
 }
 
 /** Width of a text in CSS pixels. */
 export type Measure = (text: string, type: Type) => number;
+
+/** Words whose baseline begins, or ends, at a point. */
+export function words(x: number, y: number, text: string, type: Type, ink: Ink, align?: Words['align']): Words {
+  return { shape: 'words', x, y, text, type, ink, ...(align && { align }) };
+}
+
+/** A box, and how it is painted. */
+export function box(x: number, y: number, width: number, height: number, paint: Paint): Box {
+  return { shape: 'box', x, y, width, height, ...paint };
+}
 
 export function clusterMark(color: number): Mark & Ink {
   return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color % 6] ?? 'c0';

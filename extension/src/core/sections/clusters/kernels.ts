@@ -1,6 +1,6 @@
 import { lines, duration, sentence, some } from '../../base/format';
 import type { Boundary, Operation } from '../../report/report';
-import type { Ink, Mark, Shape } from '../../base/shapes';
+import { box, type Ink, type Mark } from '../../base/shapes';
 import type { FlowKernel, FlowNode } from './map/boxes';
 import { layoutOperations } from './operations';
 import type { Pen } from './map/pen';
@@ -26,17 +26,8 @@ export function addKernel(
   const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
   at += scope ? (scope === before ? 8 : 18) : 4;
   const top = at;
-  const frame: Shape = {
-    shape: 'box',
-    x: x + 0.5,
-    y: top + 0.5,
-    width: width - 1,
-    height: 0,
-    radius: 3,
-    fill: 'bg',
-    stroke: litKernel ? 'link' : mark,
-    thickness: litKernel ? 2 : 1.25
-  };
+  const rim = litKernel ? ({ stroke: 'link', thickness: 2 } as const) : { stroke: mark, thickness: 1.25 };
+  const frame = box(x + 0.5, top + 0.5, width - 1, 0, { radius: 3, fill: 'bg', ...rim });
   pen.shapes.push(frame);
   const time = kernel.seconds === null ? '' : duration(kernel.seconds);
   pen.words(x + 10, top + 17, kernel.name, 'name', 'text');
@@ -55,7 +46,8 @@ export function addKernel(
     const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
     at = pen.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
   }
-  pen.item(kernelId, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
+  const place = { x, y: top, width, height: at - top + 4 };
+  pen.items.push({ id: kernelId, kind: 'kernel', label: kernelLabel(part), level: 2, ...place });
   at = addOps(pen, part.ops, x + 10, at + 10, width - 20, false, 3);
   const joined =
     node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
@@ -67,26 +59,9 @@ export function addKernel(
   }
   frame.height = at - top;
   if (scope) {
-    pen.shapes.push({
-      shape: 'box',
-      x: x - 4.5,
-      y: top - 4.5,
-      width: width + 8,
-      height: at - top + 9,
-      radius: 5,
-      stroke: 'text',
-      dash: [1.5, 3]
-    });
+    pen.shapes.push(box(x - 4.5, top - 4.5, width + 8, at - top + 9, { radius: 5, stroke: 'text', dash: [1.5, 3] }));
     if (scope !== before) {
-      pen.shapes.push({
-        shape: 'box',
-        x: x + 8,
-        y: top - 12,
-        width: measure(scope, 'note') + 8,
-        height: 14,
-        fill: 'bg',
-        tint: mark
-      });
+      pen.shapes.push(box(x + 8, top - 12, measure(scope, 'note') + 8, 14, { fill: 'bg', tint: mark }));
       pen.words(x + 12, top - 1, scope, 'note', 'text');
     }
     at += 5;
@@ -109,27 +84,23 @@ function addBoundaries(pen: Pen, boundaries: readonly Boundary[], x: number, y: 
     at = pen.addLines(why, line + 14, at, width - 30, 'note', 'text');
     at = pen.addLines(flip, line + 14, at, width - 30, 'note', 'link');
     const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
-    pen.item(
-      `edge:${pen.idOf(boundary.producer, boundary.plan)}→${pen.idOf(boundary.consumer, boundary.plan)}`,
-      'boundary',
+    const { producer, consumer, plan } = boundary;
+    const id = `edge:${pen.idOf(producer, plan)}→${pen.idOf(consumer, plan)}`;
+    pen.items.push({
+      id,
+      kind: 'boundary',
       label,
-      2,
-      line - 6,
-      top - 12,
-      width - 10,
-      at - top
-    );
+      level: 2,
+      x: line - 6,
+      y: top - 12,
+      width: width - 10,
+      height: at - top
+    });
     at += index < shown.length - 1 ? 4 : 0;
   });
   if (distinct.length > shown.length) {
-    at = pen.addLines(
-      `and ${some(distinct.length - shown.length, 'smaller value')}`,
-      line + 14,
-      at,
-      width - 30,
-      'note',
-      'muted'
-    );
+    const more = `and ${some(distinct.length - shown.length, 'smaller value')}`;
+    at = pen.addLines(more, line + 14, at, width - 30, 'note', 'muted');
   }
   const middle = y + 12;
   const end = at - 4;

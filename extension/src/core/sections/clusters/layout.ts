@@ -1,7 +1,7 @@
 import { duration, lineRanges, lines, sentence, some } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Statement } from '../../report/report';
-import { clip, clusterMark, wrap, type Ink, type Mark, type Picture, type Shape } from '../../base/shapes';
+import { box, clip, words, clusterMark, wrap, type Ink, type Item, type Mark, type Picture } from '../../base/shapes';
 import type { FlowEdge, FlowNode } from './map/boxes';
 import { headOf, type Flow } from './flow';
 import { addKernel, addOps } from './kernels';
@@ -11,7 +11,7 @@ import { clusterFacts, distinctTexts, edgeLabel, firstLine, hostFacts, nodeLabel
 const MOST_STATEMENTS = 24;
 
 /** Pure: a flow in, the spine of boxes out. Neighbours are joined by short edges; longer ones take the gutter at the right. */
-export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
+export function layoutClusters(flow: Flow, options: ClustersOptions): Picture & { items: Item[] } {
   const spine = new Spine(options);
   for (const part of flow.parts) {
     spine.addPart(part.nodes, part.edges, headOf(part, flow), flow.seconds);
@@ -27,13 +27,8 @@ class Spine extends Pen {
   addPart(nodes: readonly FlowNode[], edges: readonly FlowEdge[], title: string, wholeSeconds: number | null): void {
     if (title) {
       this.y += this.y > 2 ? 12 : 0;
-      this.words(
-        this.left,
-        this.y + 12,
-        clip(title, this.options.width - 4, 'note', this.options.measure),
-        'note',
-        'muted'
-      );
+      const head = clip(title, this.options.width - 4, 'note', this.options.measure);
+      this.words(this.left, this.y + 12, head, 'note', 'muted');
       this.y += 20;
     }
     const long = edges.filter(edge => edge.to - edge.from > 1);
@@ -59,15 +54,7 @@ class Spine extends Pen {
       const top = this.y;
       const where = lines(statement.lines.map(position => position.line));
       const time = duration(statement.seconds);
-      const frame: Shape = {
-        shape: 'box',
-        x: this.left + 0.5,
-        y: top + 0.5,
-        width: this.boxWidth,
-        height: 0,
-        stroke: 'line2',
-        dash: [3, 2]
-      };
+      const frame = box(this.left + 0.5, top + 0.5, this.boxWidth, 0, { stroke: 'line2', dash: [3, 2] });
       this.shapes.push(frame);
       const room = this.boxWidth - 24 - (time ? measure(time, 'name') : 0);
       this.words(this.left + 10, top + 17, clip(firstLine(statement.text), room, 'name', measure), 'name', 'text');
@@ -75,28 +62,14 @@ class Spine extends Pen {
       const why = sentence(`Run by Python, ${where}: ${statement.reason.text || 'it is no array work'}`);
       const end = this.addLines(why, this.left + 10, top + 32, this.boxWidth - 20, 'note', 'muted') - 6;
       frame.height = end - top;
-      this.item(
-        `statement:${index}`,
-        'statement',
-        `${firstLine(statement.text)}. ${why}`,
-        1,
-        this.left,
-        top,
-        this.boxWidth,
-        end - top
-      );
+      const place = { x: this.left, y: top, width: this.boxWidth, height: end - top };
+      const label = `${firstLine(statement.text)}. ${why}`;
+      this.items.push({ id: `statement:${index}`, kind: 'statement', label, level: 1, ...place });
       this.y = end;
     });
     if (statements.length > MOST_STATEMENTS) {
-      this.y =
-        this.addLines(
-          `and ${some(statements.length - MOST_STATEMENTS, 'more statement')}`,
-          this.left + 10,
-          this.y + 16,
-          this.boxWidth,
-          'note',
-          'muted'
-        ) - 8;
+      const more = `and ${some(statements.length - MOST_STATEMENTS, 'more statement')}`;
+      this.y = this.addLines(more, this.left + 10, this.y + 16, this.boxWidth, 'note', 'muted') - 8;
     }
   }
 
@@ -106,13 +79,8 @@ class Spine extends Pen {
     if (edge) {
       const x = this.left + 18;
       this.stroke(`M${x} ${top + 1}V${this.y - 2}`, 'line2', { x, y: this.y - 1, to: 'down' });
-      this.words(
-        x + 10,
-        top + 17,
-        clip(edgeLabel(edge), this.boxWidth - 40, 'note', this.options.measure),
-        'note',
-        'muted'
-      );
+      const label = clip(edgeLabel(edge), this.boxWidth - 40, 'note', this.options.measure);
+      this.words(x + 10, top + 17, label, 'note', 'muted');
     }
   }
 
@@ -121,11 +89,8 @@ class Spine extends Pen {
     const x = right + 12 + lane * 12;
     const from = (places[edge.from]?.bottom ?? 0) - 12 - lane * 4;
     const to = (places[edge.to]?.top ?? 0) + 40 + lane * 6;
-    this.stroke(`M${right + 1} ${from}H${x - 4}q4 0 4 4V${to - 4}q0 4 -4 4H${right + 3}`, 'line2', {
-      x: right + 2,
-      y: to,
-      to: 'left'
-    });
+    const path = `M${right + 1} ${from}H${x - 4}q4 0 4 4V${to - 4}q0 4 -4 4H${right + 3}`;
+    this.stroke(path, 'line2', { x: right + 2, y: to, to: 'left' });
     const room = to - from - 16;
     const label = edgeLabel(edge);
     const long = this.options.measure(label, 'note');
@@ -138,16 +103,7 @@ class Spine extends Pen {
         Math.abs(shape.y - middle) < (this.options.measure(shape.text, 'note') + long) / 2 + 4
     );
     if (long <= room && !taken) {
-      this.shapes.push({
-        shape: 'words',
-        x: x + 12,
-        y: middle,
-        text: label,
-        type: 'note',
-        ink: 'muted',
-        align: 'center',
-        upright: true
-      });
+      this.shapes.push({ ...words(x + 12, middle, label, 'note', 'muted', 'center'), upright: true });
     }
   }
 
@@ -159,25 +115,11 @@ class Spine extends Pen {
     const isOpen = canOpen && open.has(node.id);
     const { left, boxWidth: width } = this;
     const top = this.y;
-    const frame: Shape = {
-      shape: 'box',
-      x: left + 0.5,
-      y: top + 0.5,
-      width,
-      height: 0,
-      radius: isHost ? 0 : 3,
-      fill: 'bg',
-      tint: mark,
-      stroke: mark,
-      thickness: isHost ? 1.5 : 1
-    };
-    const band: Shape = { shape: 'box', x: left + 1, y: top + 1, width: 6, height: 0, mark };
+    const form = isHost ? { radius: 0, thickness: 1.5 } : { radius: 3, thickness: 1 };
+    const lit = isLit(this.options.linked, node) ? ({ stroke: 'link', thickness: 2 } as const) : {};
+    const frame = box(left + 0.5, top + 0.5, width, 0, { ...form, fill: 'bg', tint: mark, stroke: mark, ...lit });
+    const band = box(left + 1, top + 1, 6, 0, { mark });
     this.shapes.push(frame, band);
-    const lit = isLit(this.options.linked, node);
-    if (lit) {
-      frame.thickness = 2;
-      frame.stroke = 'link';
-    }
     const time = node.seconds === null ? '' : duration(node.seconds);
     const timeWidth = time && measure(time, 'name');
     const name = clip(node.name, width - 48 - (timeWidth || 0), 'name', measure);
@@ -214,27 +156,14 @@ class Spine extends Pen {
     }
     if (bar && share !== null) {
       const x = left + width - 8 - bar;
-      this.shapes.push({ shape: 'box', x, y: top + 25, width: bar, height: 4, stroke: 'line2', thickness: 0.75 });
-      this.shapes.push({
-        shape: 'box',
-        x,
-        y: top + 25,
-        width: Math.max(1, bar * Math.min(1, share)),
-        height: 4,
-        fill: mark
-      });
+      this.shapes.push(box(x, top + 25, bar, 4, { stroke: 'line2', thickness: 0.75 }));
+      this.shapes.push(box(x, top + 25, Math.max(1, bar * Math.min(1, share)), 4, { fill: mark }));
     }
-    this.item(
-      node.id,
-      isHost ? 'host' : 'cluster',
-      nodeLabel(node),
-      1,
-      left,
-      top,
-      width,
-      y - 8 - top,
-      canOpen ? isOpen : undefined
-    );
+    this.items.push({
+      ...{ id: node.id, kind: isHost ? 'host' : 'cluster', label: nodeLabel(node), level: 1 },
+      ...{ x: left, y: top, width, height: y - 8 - top },
+      ...(canOpen && { expanded: isOpen })
+    });
     y -= 4;
     if (isOpen) {
       if (isHost) {

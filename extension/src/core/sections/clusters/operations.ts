@@ -1,7 +1,7 @@
 import { some } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Operation } from '../../report/report';
-import { clip, type Item, type Measure, type Shape } from '../../base/shapes';
+import { box, clip, words, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
 import { describe, turnsOf } from './words';
 
 export interface OperationsArea {
@@ -57,15 +57,7 @@ export function layoutOperations(
   const shown = rows.slice(0, MOST_ROWS);
   shown.forEach(({ line, more }, index) => {
     if (!more && line > 0) {
-      shapes.push({
-        shape: 'words',
-        x: x + 10,
-        y: y + index * ROW + 13,
-        text: String(line),
-        type: 'note',
-        ink: 'muted',
-        align: 'right'
-      });
+      shapes.push(words(x + 10, y + index * ROW + 13, String(line), 'note', 'muted', 'right'));
     }
   });
   const visible = new Set(shown.flatMap(row => row.ops.map(op => op.name)));
@@ -86,19 +78,12 @@ export function layoutOperations(
     const id = idOf(op.name, op.plan);
     const lit = linked?.ops.has(id) === true;
     const body = bodies.get(op.name);
-    shapes.push({
-      shape: 'box',
-      x: chip.x + 0.5,
-      y: chip.y + 0.5,
-      width: chip.width,
-      height: 18,
-      radius: area.isHost ? 0 : 2,
-      fill: lit ? 'lit' : 'sunk',
-      stroke: lit ? 'link' : area.isHost ? 'host' : 'line2',
-      thickness: lit ? 2 : 0.75
-    });
+    const paint: Paint = lit
+      ? { fill: 'lit', stroke: 'link', thickness: 2 }
+      : { fill: 'sunk', stroke: area.isHost ? 'host' : 'line2', thickness: 0.75 };
+    shapes.push(box(chip.x + 0.5, chip.y + 0.5, chip.width, 18, { radius: area.isHost ? 0 : 2, ...paint }));
     const text = clip(titleOf(op, body), chip.width - 8, 'body', measure);
-    shapes.push({ shape: 'words', x: chip.x + 7, y: chip.y + 13.5, text, type: lit ? 'name' : 'body', ink: 'text' });
+    shapes.push(words(chip.x + 7, chip.y + 13.5, text, lit ? 'name' : 'body', 'text'));
     items.push({
       id: `op:${id}`,
       kind: 'op',
@@ -107,17 +92,14 @@ export function layoutOperations(
         : describe(op),
       level: area.level,
       ...(body && { expanded: area.open.has(`op:${id}`) }),
-      x: chip.x,
-      y: chip.y,
-      width: chip.width,
-      height: 18
+      ...{ x: chip.x, y: chip.y, width: chip.width, height: 18 }
     });
   }
   const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + row.ops.length, 0);
   const bottom = y + Math.max(0, shown.length - 1) * ROW + 27;
   if (hidden > 0) {
     const text = `and ${some(hidden, 'more operation')}; the table has them all`;
-    shapes.push({ shape: 'words', x: x + NUMBERS, y: bottom + 6, text, type: 'note', ink: 'muted' });
+    shapes.push(words(x + NUMBERS, bottom + 6, text, 'note', 'muted'));
   }
   let end = shown.length ? bottom + (hidden ? 16 : 0) : y;
   for (const op of shown.flatMap(row => row.ops)) {
@@ -136,18 +118,9 @@ export function layoutOperations(
     frames.forEach(([title, inside], index) => {
       const left = x + 12 + (wide < room ? index * wide : 0);
       top = wide < room ? end : bottom;
-      const frame: Shape = {
-        shape: 'box',
-        x: left + 0.5,
-        y: top + 4.5,
-        width: wide - 6,
-        height: 0,
-        radius: 3,
-        stroke: 'line2',
-        dash: sides.length ? [4, 2] : []
-      };
-      const words = clip(title, wide - 20, 'note', measure);
-      shapes.push(frame, { shape: 'words', x: left + 8, y: top + 18, text: words, type: 'note', ink: 'muted' });
+      const paint: Paint = { radius: 3, stroke: 'line2', dash: sides.length ? [4, 2] : [] };
+      const frame = box(left + 0.5, top + 4.5, wide - 6, 0, paint);
+      shapes.push(frame, words(left + 8, top + 18, clip(title, wide - 20, 'note', measure), 'note', 'muted'));
       const inner = layoutOperations(
         inside.map(one => (one.parent === op.name ? { ...one, parent: '' } : one)),
         { ...area, x: left + 8, y: top + 26, width: wide - 20, level: area.level + 1 }

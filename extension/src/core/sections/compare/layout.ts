@@ -2,7 +2,7 @@ import { directionOf } from '../../base/change';
 import { duration, grouped, lineRanges, some } from '../../base/format';
 import { clean } from '../../base/read';
 import type { History } from '../../report/report';
-import { clip, type Ink, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { box, clip, words, type Ink, type Measure, type Picture, type Shape } from '../../base/shapes';
 import { whisker } from '../whatif/layout';
 import type { Change, Comparison, ComparisonRow } from '../../report/answers';
 
@@ -33,21 +33,20 @@ export function layoutComparison({ rows }: Comparison, width: number, measure: M
   const bottom = HEAD + rows.length * ROW - 14;
   const noise = noiseOf(rows);
   const shapes: Shape[] = [
-    { shape: 'box', x: x(-noise), y: 16, width: Math.max(1, x(noise) - x(-noise)), height: bottom - 16, fill: 'sunk' },
+    box(x(-noise), 16, Math.max(1, x(noise) - x(-noise)), bottom - 16, { fill: 'sunk' }),
     { shape: 'stroke', path: `M${x(0) + 0.5} 16V${bottom}`, ink: 'line2' },
     ...axisWords(x, low, high, measure)
   ];
   rows.forEach((row, index) => {
     const y = HEAD + index * ROW;
-    const bold = row.kind === 'cell';
-    const name = clip(row.name, label - 4, bold ? 'name' : 'body', measure);
-    shapes.push({ shape: 'words', x: 0, y: y + 4, text: name, type: bold ? 'name' : 'body', ink: 'text' });
+    const type = row.kind === 'cell' ? 'name' : 'body';
+    shapes.push(words(0, y + 4, clip(row.name, label - 4, type, measure), type, 'text'));
     if (row.change) {
       shapes.push(...markOf(row.change, x, y));
     }
-    shapes.push(...words(row, width, y, value, measure));
+    shapes.push(...rowWords(row, width, y, value, measure));
   });
-  return { width, height: bottom + 4, shapes, items: [] };
+  return { width, height: bottom + 4, shapes };
 }
 
 /** "faster by 17.6 % ± 1.1", or what became of a part that only one of the runs has. */
@@ -123,37 +122,19 @@ function markOf(change: Change, x: (part: number) => number, y: number): Shape[]
     ...whisker(x(change.low - 1), x(change.high - 1), y, ink),
     change.significant
       ? { shape: 'diamond', x: at, y, radius: 5, ink }
-      : {
-          shape: 'box',
-          x: at - 3.5,
-          y: y - 3.5,
-          width: 7,
-          height: 7,
-          radius: 3.5,
-          fill: 'bg',
-          stroke: ink,
-          thickness: 1.5
-        }
+      : box(at - 3.5, y - 3.5, 7, 7, { radius: 3.5, fill: 'bg', stroke: ink, thickness: 1.5 })
   ];
 }
 
-function words(row: ComparisonRow, width: number, y: number, room: number, measure: Measure): Shape[] {
+function rowWords(row: ComparisonRow, width: number, y: number, room: number, measure: Measure): Shape[] {
   const strong = row.change?.significant === true || row.state === 'added' || row.state === 'removed';
-  const type = strong ? 'name' : 'note';
-  const right = { shape: 'words', x: width, align: 'right', ink: 'text' } as const;
+  const type = strong ? 'name' : width >= WIDE ? 'body' : 'note';
   if (width >= WIDE) {
-    return [
-      {
-        ...right,
-        y: y + 4,
-        text: clip(oneLine(row), room, strong ? 'name' : 'body', measure),
-        type: strong ? 'name' : 'body'
-      }
-    ];
+    return [words(width, y + 4, clip(oneLine(row), room, type, measure), type, 'text', 'right')];
   }
   return [
-    { ...right, y: y - 1, text: clip(wordOf(row), room, type, measure), type },
-    { ...right, y: y + 12, text: clip(timesOf(row), room, 'note', measure), type: 'note', ink: 'muted' }
+    words(width, y - 1, clip(wordOf(row), room, type, measure), type, 'text', 'right'),
+    words(width, y + 12, clip(timesOf(row), room, 'note', measure), 'note', 'muted', 'right')
   ];
 }
 
@@ -163,14 +144,13 @@ function oneLine(row: ComparisonRow): string {
 
 /** Which way is which, where there is room for it beside *same*. */
 function axisWords(x: (part: number) => number, low: number, high: number, measure: Measure): Shape[] {
-  const words = { shape: 'words', y: 11, type: 'note', ink: 'muted' } as const;
   const same = measure('same', 'note') / 2;
-  const shapes: Shape[] = [{ ...words, x: x(0), text: 'same', align: 'center' }];
+  const shapes: Shape[] = [words(x(0), 11, 'same', 'note', 'muted', 'center')];
   if (x(0) - x(low) > same + measure('← faster', 'note') + 6) {
-    shapes.push({ ...words, x: x(low), text: '← faster' });
+    shapes.push(words(x(low), 11, '← faster', 'note', 'muted'));
   }
   if (x(high) - x(0) > same + measure('slower →', 'note') + 6) {
-    shapes.push({ ...words, x: x(high), text: 'slower →', align: 'right' });
+    shapes.push(words(x(high), 11, 'slower →', 'note', 'muted', 'right'));
   }
   return shapes;
 }

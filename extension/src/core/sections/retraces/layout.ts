@@ -1,7 +1,7 @@
 import { duration, fileName, lines, percent, some } from '../../base/format';
 import { causeText, noFix, type Fix, type Message } from '../../base/messages';
 import type { Position, Report, Retrace } from '../../report/report';
-import type { Mark, Picture, Shape } from '../../base/shapes';
+import { box, type Mark, type Picture, type Shape } from '../../base/shapes';
 
 /** One changed leaf: what it was, and what it is. */
 export interface LeafChange {
@@ -99,10 +99,10 @@ export function layoutSpent(spent: readonly Spent[], width: number): Picture {
   let x = 0;
   for (const { seconds, mark } of spent) {
     const wide = whole > 0 ? (seconds / whole) * width : 0;
-    shapes.push({ shape: 'box', x, y: 0.5, width: Math.max(1, wide - 1.5), height: 12, mark });
+    shapes.push(box(x, 0.5, Math.max(1, wide - 1.5), 12, { mark }));
     x += wide;
   }
-  return { width, height: 14, shapes, items: [] };
+  return { width, height: 14, shapes };
 }
 
 /** "capture 4.5 ms, passes 2.0 ms" */

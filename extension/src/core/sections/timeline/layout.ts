@@ -1,6 +1,7 @@
 import { duration, grouped } from '../../base/format';
 import type { Span } from '../../report/report';
-import { clip, type Box, type Ink, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { box, clip, words, type Box, type Ink, type Mark, type Measure } from '../../base/shapes';
+import type { Picture, Shape } from '../../base/shapes';
 import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
 
 export interface TimelineOptions {
@@ -62,21 +63,9 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
   if (selected) {
     const [from, to] = [Math.max(left, x(selected.start)), Math.min(right, x(selected.end))];
     if (to > from) {
-      shapes.push({
-        shape: 'box',
-        x: from,
-        y: TOP - 5,
-        width: to - from,
-        height: height - TOP + 4,
-        fill: 'link',
-        opacity: 0.1
-      });
-      shapes.push({
-        shape: 'stroke',
-        path: `M${from} ${TOP - 6}V${height}M${to} ${TOP - 6}V${height}`,
-        ink: 'link',
-        thickness: 1.5
-      });
+      shapes.push(box(from, TOP - 5, to - from, height - TOP + 4, { fill: 'link', opacity: 0.1 }));
+      const path = `M${from} ${TOP - 6}V${height}M${to} ${TOP - 6}V${height}`;
+      shapes.push({ shape: 'stroke', path, ink: 'link', thickness: 1.5 });
     }
   }
   lanes.forEach((lane, index) => {
@@ -87,14 +76,12 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     const title = laneTitle(lane.name);
     const head = clip(lane.head ? lane.group : title, room, type, measure);
     const x0 = lane.head || left === 0 ? 0 : 8;
-    shapes.push({ shape: 'words', x: x0, y: left ? top + 11 : top - 4, text: head, type, ink });
+    shapes.push(words(x0, left ? top + 11 : top - 4, head, type, ink));
     if (lane.head && lane.name !== lane.group && left) {
-      const text = clip(title, room - 8, 'note', measure);
-      shapes.push({ shape: 'words', x: 8, y: top + 24, text, type: 'note', ink: 'muted' });
+      shapes.push(words(8, top + 24, clip(title, room - 8, 'note', measure), 'note', 'muted'));
     }
     const goesOn = lane.end > window.end * 1.0001 ? '→ ' : '';
-    const time = goesOn + duration(lane.busy / 1e6);
-    shapes.push({ shape: 'words', x: width, y: top + 11, text: time, type, ink, align: 'right' });
+    shapes.push(words(width, top + 11, goesOn + duration(lane.busy / 1e6), type, ink, 'right'));
     const [first] = lane.spans;
     if (first && lane.dropped > 0 && first.start > window.start) {
       const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
@@ -106,12 +93,12 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
         : `M${from} ${top + BAR / 2}H${to}`;
       shapes.push({ shape: 'stroke', path, ink: 'line2', dash: [3, 2.5] });
       if (fits) {
-        shapes.push({ shape: 'words', x: from + 12, y: top + 11, text, type: 'note', ink: 'muted' });
+        shapes.push(words(from + 12, top + 11, text, 'note', 'muted'));
       }
     }
     shapes.push(...laneBars(lane, index, top, left, right, scale, options));
   });
-  return { width, height, shapes, items: [] };
+  return { width, height, shapes };
 }
 
 /** The span at a point of the picture; the innermost where they are stacked. */
@@ -177,7 +164,7 @@ function laneBars(
       if (last && last.mark === mark && wide < 2 && start - (last.x + last.width) < 0.8 && !last.radius) {
         last.width = start + wide - last.x; // bars too narrow to be told apart are one
       } else {
-        last = { shape: 'box', x: start, y: y + 1, width: wide, height: BAR - 2, mark };
+        last = box(start, y + 1, wide, BAR - 2, { mark });
         bars.push(last);
         if (wide >= 2) {
           last = null;
@@ -191,7 +178,7 @@ function laneBars(
       }
       const text = nameOf(span);
       if (INSIDE.has(mark) && measure(text, 'note') + 6 < wide) {
-        bars.push({ shape: 'words', x: start + 3, y: y + 11, text, type: 'note', ink: 'text' });
+        bars.push(words(start + 3, y + 11, text, 'note', 'text'));
       } else if (depth === 0 && text !== lane.name) {
         names.push({ x: start, room: wide, text });
       }
@@ -212,7 +199,7 @@ function laneBars(
 
 /** Around a bar. */
 function frame(x: number, y: number, width: number, stroke: Ink): Shape {
-  return { shape: 'box', x: x - 1, y: y - 1, width: width + 2, height: BAR + 2, stroke, thickness: 2 };
+  return box(x - 1, y - 1, width + 2, BAR + 2, { stroke, thickness: 2 });
 }
 
 /** Of these the ground is plain, so that a name may stand on it. */
@@ -239,7 +226,7 @@ function namesBelow(
     const x = Math.min(name.x, right - wide);
     if (x >= name.x - 20 && taken.every(([from, to]) => x + wide + 6 < from || x > to + 6)) {
       taken.push([x, x + wide]);
-      shown.push({ shape: 'words', x, y, text: name.text, type: 'note', ink: 'muted' });
+      shown.push(words(x, y, name.text, 'note', 'muted'));
     }
   }
   return shown;
@@ -258,15 +245,7 @@ function ticks(window: TimeWindow, width: number, height: number, measure: Measu
     const half = measure(label, 'note') / 2;
     shapes.push({ shape: 'stroke', path: `M${Math.round(at) + 0.5} 16V${height}`, ink: 'line' });
     if (at - half > free) {
-      shapes.push({
-        shape: 'words',
-        x: Math.max(half, at),
-        y: 12,
-        text: label,
-        type: 'note',
-        ink: 'muted',
-        align: 'center'
-      });
+      shapes.push(words(Math.max(half, at), 12, label, 'note', 'muted', 'center'));
       free = at + half + 6;
     }
   }

@@ -1,7 +1,7 @@
 import type { FlowNode } from '../clusters/map/boxes';
 import type { Flow } from '../clusters/flow';
-import { duration, lines } from '../../base/format';
-import { clip, clusterMark, type Item, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { duration } from '../../base/format';
+import { box, clip, clusterMark, words, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
 
 const GAP = 8;
 const MOST_CELLS = 60;
@@ -17,7 +17,6 @@ export function layoutStrip(flow: Flow, width: number, measure: Measure): Pictur
   const least = nodes.map(node => Math.min(measure(node.name, 'note') + 2, room / nodes.length));
   const cell = cellWidth(nodes, least, room);
   const shapes: Shape[] = [];
-  const items: Item[] = [];
   let x = 0;
   nodes.forEach((node, index) => {
     const wide = Math.max(least[index] ?? 0, node.ops.length * cell);
@@ -26,28 +25,13 @@ export function layoutStrip(flow: Flow, width: number, measure: Measure): Pictur
     } else {
       node.ops.forEach((op, at) => {
         const first = at > 0 && op.kernel !== node.ops[at - 1]?.kernel ? 2 : 0;
-        shapes.push({
-          shape: 'box',
-          x: x + at * cell + first,
-          y: 3,
-          width: Math.max(1, cell - 1.5 - first),
-          height: 11,
-          mark: markOf(node)
-        });
+        shapes.push(box(x + at * cell + first, 3, Math.max(1, cell - 1.5 - first), 11, { mark: markOf(node) }));
       });
     }
-    shapes.push({
-      shape: 'words',
-      x,
-      y: 27,
-      text: clip(node.name, wide + GAP - 2, 'note', measure),
-      type: 'note',
-      ink: 'muted'
-    });
-    items.push({ id: node.id, kind: 'segment', label: segmentLabel(node), level: 1, x, y: 0, width: wide, height: 30 });
+    shapes.push(words(x, 27, clip(node.name, wide + GAP - 2, 'note', measure), 'note', 'muted'));
     x += wide + GAP;
   });
-  return { width, height: 32, shapes, items };
+  return { width, height: 32, shapes };
 }
 
 /** Pure: jitlab's time split by box, and NumPy's beside it on the same scale when it was measured. */
@@ -66,35 +50,28 @@ export function layoutBars(
   const nodes = flow.parts.flatMap(part => part.nodes);
   const measured = flow.seconds ?? 0;
   const shrink = measured > seconds ? seconds / measured : 1;
-  const shapes: Shape[] = [{ shape: 'words', x: 0, y: 12, text: 'jitlab', type: 'note', ink: 'muted' }];
+  const shapes: Shape[] = [words(0, 12, 'jitlab', 'note', 'muted')];
   let x = label;
   for (const node of nodes) {
     const part = (node.seconds ?? 0) * shrink * scale;
     if (part > 0) {
-      shapes.push({ shape: 'box', x, y: 3, width: Math.max(1, part - 0.75), height: 11, mark: markOf(node) });
+      shapes.push(box(x, 3, Math.max(1, part - 0.75), 11, { mark: markOf(node) }));
     }
     x += part;
   }
   const end = label + seconds * scale;
   if (end - x > 1.5) {
-    shapes.push({ shape: 'box', x: x + 0.5, y: 3.5, width: end - x - 1, height: 10, stroke: 'compile' });
+    shapes.push(box(x + 0.5, 3.5, end - x - 1, 10, { stroke: 'compile' }));
   }
-  shapes.push({ shape: 'words', x: end + 6, y: 13, text: ends[0] ?? '', type: 'name', ink: 'text' });
+  shapes.push(words(end + 6, 13, ends[0] ?? '', 'name', 'text'));
   if (numpySeconds !== null) {
     shapes.push(
-      { shape: 'words', x: 0, y: 31, text: 'NumPy', type: 'note', ink: 'muted' },
-      {
-        shape: 'box',
-        x: label + 0.5,
-        y: 22.5,
-        width: Math.max(1, numpySeconds * scale - 1),
-        height: 10,
-        stroke: 'line2'
-      },
-      { shape: 'words', x: label + numpySeconds * scale + 6, y: 32, text: ends[1] ?? '', type: 'body', ink: 'text' }
+      words(0, 31, 'NumPy', 'note', 'muted'),
+      box(label + 0.5, 22.5, Math.max(1, numpySeconds * scale - 1), 10, { stroke: 'line2' }),
+      words(label + numpySeconds * scale + 6, 32, ends[1] ?? '', 'body', 'text')
     );
   }
-  return { width, height: numpySeconds === null ? 18 : 38, shapes, items: [] };
+  return { width, height: numpySeconds === null ? 18 : 38, shapes };
 }
 
 export function markOf(node: FlowNode): Mark {
@@ -103,27 +80,18 @@ export function markOf(node: FlowNode): Mark {
 
 function layoutBands(nodes: readonly FlowNode[], operations: number, width: number, measure: Measure): Picture {
   const shapes: Shape[] = [];
-  const items: Item[] = [];
   let x = 0;
   let labelEnd = 0;
   for (const node of nodes) {
     const wide = (node.ops.length / operations) * width;
-    shapes.push({
-      shape: 'box',
-      x,
-      y: 3,
-      width: Math.max(0.75, wide - (wide > 4 ? 2 : 0)),
-      height: 11,
-      mark: markOf(node)
-    });
+    shapes.push(box(x, 3, Math.max(0.75, wide - (wide > 4 ? 2 : 0)), 11, { mark: markOf(node) }));
     if (measure(node.name, 'note') < wide && x >= labelEnd) {
-      shapes.push({ shape: 'words', x, y: 27, text: node.name, type: 'note', ink: 'muted' });
+      shapes.push(words(x, 27, node.name, 'note', 'muted'));
       labelEnd = x + measure(node.name, 'note') + 4;
     }
-    items.push({ id: node.id, kind: 'segment', label: segmentLabel(node), level: 1, x, y: 0, width: wide, height: 30 });
     x += wide;
   }
-  return { width, height: labelEnd ? 32 : 18, shapes, items };
+  return { width, height: labelEnd ? 32 : 18, shapes };
 }
 
 /** As wide as fits beside the segments that are as wide as their names. */
@@ -143,9 +111,4 @@ function cellWidth(nodes: readonly FlowNode[], least: readonly number[], room: n
     cell = Math.max(2, Math.min(18, (room - fixed) / Math.max(1, free)));
   }
   return cell;
-}
-
-function segmentLabel(node: FlowNode): string {
-  const where = lines(node.lines);
-  return node.cluster ? `${node.name}, ${where}` : `${node.name}, ${where}, on the host`;
 }

@@ -1,5 +1,5 @@
 import { bytes, duration, fileName, lines, some } from '../../base/format';
-import type { Ink, Measure, Picture, Shape } from '../../base/shapes';
+import { box, words, type Ink, type Measure, type Paint, type Picture, type Shape } from '../../base/shapes';
 import type { Answer, PathStep, Side, Sweep } from '../../report/answers';
 
 const LABEL = 64;
@@ -13,29 +13,15 @@ export function layoutAnswer(before: Side, after: Side, width: number, measure: 
   const shapes: Shape[] = [];
   [before, after].forEach((side, index) => {
     const y = 4 + index * ROW;
+    const paint: Paint = index ? { fill: 'bg', stroke: 'text', dash: [3, 2] } : { fill: 'line2' };
     shapes.push(
-      { shape: 'words', x: 0, y: y + 10, text: index ? 'changed' : 'as built', type: 'note', ink: 'muted' },
-      {
-        shape: 'box',
-        x: LABEL + 0.5,
-        y: y + 0.5,
-        width: Math.max(1, side.seconds * scale - 1),
-        height: 11,
-        ...(index ? { fill: 'bg', stroke: 'text', dash: [3, 2] } : { fill: 'line2' })
-      },
+      words(0, y + 10, index ? 'changed' : 'as built', 'note', 'muted'),
+      box(LABEL + 0.5, y + 0.5, Math.max(1, side.seconds * scale - 1), 11, paint),
       ...whisker(LABEL + side.low * scale, LABEL + side.high * scale, y + 6, 'text'),
-      {
-        shape: 'words',
-        x: width,
-        y: y + 11,
-        text: texts[index] ?? '',
-        type: index ? 'name' : 'body',
-        ink: 'text',
-        align: 'right'
-      }
+      words(width, y + 11, texts[index] ?? '', index ? 'name' : 'body', 'text', 'right')
     );
   });
-  return { width, height: 4 + 2 * ROW, shapes, items: [] };
+  return { width, height: 4 + 2 * ROW, shapes };
 }
 
 /** Two times with as many digits as tell them apart, three at most. */

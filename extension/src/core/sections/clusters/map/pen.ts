@@ -1,14 +1,6 @@
 import type { Linked } from '../../../report/links';
-import {
-  wrap,
-  type Ink,
-  type Item,
-  type Measure,
-  type Shape,
-  type Stroke,
-  type Type,
-  type Words
-} from '../../../base/shapes';
+import { words, wrap, type Ink, type Item, type Measure, type Shape } from '../../../base/shapes';
+import type { Stroke, Type, Words } from '../../../base/shapes';
 import type { Heat } from './heat';
 
 export interface ClustersOptions {
@@ -32,7 +24,7 @@ export class Pen {
 
   words(x: number, y: number, text: string, type: Type, ink: Ink, align?: Words['align']): void {
     if (text) {
-      this.shapes.push({ shape: 'words', x, y, text, type, ink, ...(align && { align }) });
+      this.shapes.push(words(x, y, text, type, ink, align));
     }
   }
 
@@ -48,20 +40,6 @@ export class Pen {
 
   stroke(path: string, ink: Ink, arrow?: Stroke['arrow']): void {
     this.shapes.push({ shape: 'stroke', path, ink, ...(arrow && { arrow }) });
-  }
-
-  item(
-    id: string,
-    kind: string,
-    label: string,
-    level: number,
-    x: number,
-    y: number,
-    width: number,
-    height: number,
-    expanded?: boolean
-  ): void {
-    this.items.push({ id, kind, label, level, x, y, width, height, ...(expanded !== undefined && { expanded }) });
   }
 
   /** The id by which all views know a named thing of a plan. */
