@@ -41,6 +41,26 @@ export function consume(event: Event): void {
   event.stopPropagation();
 }
 
+/** Does what a key stands for, a letter also with Shift; then nobody else acts on it. What returns false is left to others. */
+export function takeKey(
+  event: KeyboardEvent,
+  keys: Record<string, () => unknown>,
+  other = (): unknown => false
+): boolean {
+  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key] ?? other;
+  const isTaken = act() !== false;
+  if (isTaken) {
+    consume(event);
+  }
+  return isTaken;
+}
+
+/** Gives the keyboard to the next of some elements (1) or the one before (-1), around their end. */
+export function focusNext(elements: readonly HTMLElement[], by: 1 | -1): void {
+  const at = elements.findIndex(element => element === document.activeElement);
+  elements[(at + by + elements.length) % elements.length]?.focus();
+}
+
 /** Whether a key is the browser's or JupyterLab's: with Ctrl, Alt or the like. */
 export function isChord(event: KeyboardEvent): boolean {
   return event.ctrlKey || event.metaKey || event.altKey;
@@ -81,6 +101,21 @@ export function icon(name: IconName): SVGSVGElement {
 
 export function iconButton(name: IconName, label: string, press: () => void): HTMLButtonElement {
   return h('button.jl-icon-button', { 'aria-label': label, title: label, onclick: press }, icon(name));
+}
+
+/** A field that chooses one of some values, each with its text. */
+export function chooser(
+  label: string,
+  options: readonly { value: string; text: string }[],
+  chosen: string,
+  choose: (value: string) => void
+): HTMLSelectElement {
+  const select = h(
+    'select.jl-select',
+    { 'aria-label': label },
+    options.map(({ value, text }) => h('option', { value, selected: value === chosen }, text))
+  );
+  return on(select, { change: () => choose(select.value) });
 }
 
 /** A line of code with a button that copies it. */

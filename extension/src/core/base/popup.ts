@@ -1,4 +1,4 @@
-import { h, on } from './dom';
+import { focusNext, h, on, takeKey } from './dom';
 
 export interface MenuItem {
   label: string;
@@ -28,24 +28,14 @@ export function openMenu(button: HTMLElement, label: string, items: readonly (Me
   for (const item of items) {
     menu.append(typeof item === 'string' ? h('div.jl-menu-head', { role: 'presentation' }, item) : entry(item, close));
   }
-  const move = (by: number): void => {
-    const entries = [...menu.querySelectorAll<HTMLElement>('[role^=menuitem]:not([aria-disabled])')];
-    const at = entries.findIndex(candidate => candidate === document.activeElement);
-    entries[(at + by + entries.length) % entries.length]?.focus();
-  };
+  const move = (by: 1 | -1): void =>
+    focusNext([...menu.querySelectorAll<HTMLElement>('[role^=menuitem]:not([aria-disabled])')], by);
   on(menu, {
     keydown: event => {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (step !== undefined) {
-        move(step);
-      } else if (event.key === 'Escape' || event.key === 'Tab') {
-        close(true);
-      } else if (event.key !== 'Enter' && event.key !== ' ') {
-        return;
-      }
-      event.stopPropagation();
-      if (event.key !== 'Enter' && event.key !== ' ') {
-        event.preventDefault();
+      const [next, before, leave] = [() => move(1), () => move(-1), () => close(true)];
+      takeKey(event, { ArrowDown: next, ArrowUp: before, Escape: leave, Tab: leave });
+      if (event.key === 'Enter' || event.key === ' ') {
+        event.stopPropagation(); // the button's own
       }
     }
   });

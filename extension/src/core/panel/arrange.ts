@@ -1,4 +1,5 @@
 import { consume, h, on } from '../base/dom';
+import { Tabs } from '../base/tabs';
 import type { Section } from './section';
 
 /** Wide enough for columns side by side. */
@@ -9,23 +10,10 @@ export class MainLayout {
   readonly element: HTMLElement;
 
   constructor(private readonly sections: readonly Section[]) {
-    this.tabs = h('div.jl-tabs', { role: 'tablist', 'aria-label': 'Sections' });
     this.columns = Array.from({ length: 4 }, (_, index) => h('div', { class: index < 3 ? 'jl-column' : 'jl-dock' }));
     const [left = h('div'), middle = h('div'), right = h('div'), dock = h('div')] = this.columns;
     const top = h('div.jl-columns', left, this.divider(left, 1), middle, this.divider(right, -1), right);
-    this.element = h('div.jl-main-sections', this.tabs, top, dock);
-    on(this.tabs, {
-      keydown: event => {
-        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-        if (by !== undefined) {
-          const shown = this.shownSections();
-          const at = shown.findIndex(({ title }) => title === this.chosen);
-          this.choose(shown[(at + by + shown.length) % shown.length]?.title ?? '');
-          this.tabs.querySelector<HTMLElement>('[aria-selected=true]')?.focus();
-          consume(event);
-        }
-      }
-    });
+    this.element = h('div.jl-main-sections', this.tabs.element, top, dock);
   }
 
   /** Places the sections for this width. */
@@ -38,7 +26,7 @@ export class MainLayout {
         const { column } = section.place;
         this.columns[wide ? (column === 'dock' ? 3 : column) : 1]?.append(section.element);
       }
-      this.tabs.hidden = wide;
+      this.tabs.element.hidden = wide;
       this.choose(this.chosen || (this.shownSections()[0]?.title ?? ''));
     } else if (!wide) {
       this.drawTabs();
@@ -68,26 +56,8 @@ export class MainLayout {
   }
 
   private drawTabs(): void {
-    const titles = this.shownSections().map(({ title }) => title);
-    const key = [...titles, this.chosen].join('|');
-    if (key === this.drawn) {
-      return;
-    }
-    this.drawn = key;
-    this.tabs.replaceChildren(
-      ...titles.map(title =>
-        h(
-          'button',
-          {
-            role: 'tab',
-            'aria-selected': String(title === this.chosen),
-            tabindex: title === this.chosen ? '0' : '-1',
-            onclick: () => this.choose(title)
-          },
-          title
-        )
-      )
-    );
+    const titles = this.shownSections().map(({ title }) => [title, title] as const);
+    this.tabs.show(titles, this.chosen);
   }
 
   /** Between two columns; dragged, or moved by the arrow keys. */
@@ -131,9 +101,10 @@ export class MainLayout {
     return divider;
   }
 
-  private readonly tabs: HTMLElement;
+  private readonly tabs = new Tabs(h('div.jl-tabs', { role: 'tablist', 'aria-label': 'Sections' }), title =>
+    this.choose(title)
+  );
   private readonly columns: HTMLElement[];
   private wide: boolean | null = null;
   private chosen = '';
-  private drawn = '';
 }

@@ -1,5 +1,5 @@
 import { CanvasView } from '../../base/canvas';
-import { consume, h, isChord, on } from '../../base/dom';
+import { h, isChord, on, takeKey } from '../../base/dom';
 import type { Item } from '../../base/shapes';
 import type { Flow } from './flow';
 import { layoutClusters } from './layout';
@@ -134,59 +134,26 @@ export class SpineView {
       this.focusItem(found?.dataset.id ?? id);
       this.host.hover(linkedId(found ?? item));
     };
-    switch (event.key) {
-      case 'ArrowDown':
-        move(items[at + 1]);
-        break;
-      case 'ArrowUp':
-        move(items[at - 1]);
-        break;
-      case 'Home':
-        move(items[0]);
-        break;
-      case 'End':
-        move(items.at(-1));
-        break;
-      case 'ArrowRight':
-        if (expanded === 'false') {
-          this.host.toggle(id);
-        } else {
-          move(items[at + 1]);
-        }
-        break;
-      case 'ArrowLeft':
-        if (expanded === 'true') {
-          this.host.toggle(id);
-        } else {
-          move(items.slice(0, at).findLast(other => Number(other.getAttribute('aria-level')) < level));
-        }
-        break;
-      case 'n':
-      case 'N': {
-        const after = [...items.slice(at + 1), ...items.slice(0, at)];
-        move(after.find(other => other.dataset.kind === 'boundary'));
-        break;
-      }
-      case 'x':
-      case 'X':
-        this.host.menu(linkedId(item) ?? id, item);
-        break;
-      case 'Enter':
-        if (expanded !== null) {
-          this.host.toggle(id);
-        } else {
-          this.host.pin(linkedId(item) ?? id);
-        }
-        break;
-      case ' ':
-        this.host.pin(linkedId(item) ?? id);
-        break;
-      default:
-        if (!this.host.key(event, linkedId(item) ?? id)) {
-          return;
-        }
-    }
-    consume(event);
+    const linked = linkedId(item) ?? id;
+    const toggle = (): void => this.host.toggle(id);
+    const pin = (): void => this.host.pin(linked);
+    const next = (): void => move(items[at + 1]);
+    const outer = (): void =>
+      move(items.slice(0, at).findLast(other => Number(other.getAttribute('aria-level')) < level));
+    const after = [...items.slice(at + 1), ...items.slice(0, at)];
+    const keys = {
+      ArrowDown: next,
+      ArrowUp: () => move(items[at - 1]),
+      Home: () => move(items[0]),
+      End: () => move(items.at(-1)),
+      ArrowRight: expanded === 'false' ? toggle : next,
+      ArrowLeft: expanded === 'true' ? toggle : outer,
+      n: () => move(after.find(other => other.dataset.kind === 'boundary')),
+      x: () => this.host.menu(linked, item),
+      Enter: expanded === null ? pin : toggle,
+      ' ': pin
+    };
+    takeKey(event, keys, () => this.host.key(event, linked));
   }
 
   private focusItem(id: string): void {

@@ -1,4 +1,4 @@
-import { h } from '../../base/dom';
+import { h, takeKey } from '../../base/dom';
 import { arrayType, bytes, duration, lineRanges, lines, sentence } from '../../base/format';
 import { swatch } from '../../base/marks';
 import type { Statement } from '../../report/report';
@@ -105,22 +105,15 @@ export class ClustersTable {
       return false;
     }
     const isOpen = this.open.has(box.key);
-    if (event.key === 'Enter' && !box.group) {
-      this.host.pin(box);
-    } else if (event.key === 'Enter' || (event.key === 'ArrowRight' && box.group && !isOpen)) {
-      void this.toggle(box, index);
-    } else if (event.key === 'ArrowRight') {
-      this.list.goTo(index + 1);
-    } else if (event.key === 'ArrowLeft' && isOpen) {
-      void this.toggle(box, index);
-    } else if (event.key === 'ArrowLeft') {
-      this.list.goTo(this.rows.findLastIndex((other, at) => at < index && other.level < row.level));
-    } else if (event.key === ' ') {
-      this.host.pin(box);
-    } else {
-      return false;
-    }
-    return true;
+    const pin = (): void => this.host.pin(box);
+    const toggle = (): Promise<void> => this.toggle(box, index);
+    const outer = (): number => this.rows.findLastIndex((other, at) => at < index && other.level < row.level);
+    return takeKey(event, {
+      Enter: box.group ? toggle : pin,
+      ArrowRight: box.group && !isOpen ? toggle : () => this.list.goTo(index + 1),
+      ArrowLeft: isOpen ? toggle : () => this.list.goTo(outer()),
+      ' ': pin
+    });
   }
 
   private fill(element: HTMLElement, index: number): void {

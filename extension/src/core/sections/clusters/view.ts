@@ -1,5 +1,5 @@
 import { refusal } from '../../base/read';
-import { consume, h, isChord, on } from '../../base/dom';
+import { consume, h, isChord, on, takeKey } from '../../base/dom';
 import { lines, percent, some } from '../../base/format';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -353,27 +353,12 @@ export class ClustersView {
   }
 
   private onPictureKey(event: KeyboardEvent, op: Operation | null): boolean {
-    switch (event.key) {
-      case 'b':
-      case 'B':
-        if (!op && !this.around) {
-          return false;
-        }
-        this.showNeighbours(this.around ? null : op);
-        return true;
-      case 'm':
-      case 'M':
-        this.setMap(!this.isMap());
-        return true;
-      case 'Escape':
-        if (!this.around) {
-          return false;
-        }
-        this.showNeighbours(null);
-        return true;
-      default:
-        return false;
-    }
+    const { around } = this;
+    return takeKey(event, {
+      b: () => (op || around ? this.showNeighbours(around ? null : op) : false),
+      m: () => this.setMap(!this.isMap()),
+      Escape: () => (around ? this.showNeighbours(null) : false)
+    });
   }
 
   private setMap(map: boolean): void {

@@ -1,5 +1,6 @@
-import { consume, h, on } from '../../base/dom';
+import { h } from '../../base/dom';
 import { duration, percent } from '../../base/format';
+import { Tabs } from '../../base/tabs';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
 import type { Cluster } from '../../report/report';
@@ -48,10 +49,7 @@ export class CodePane {
         }
       }
     });
-    this.element = h('div.jl-pane', this.tabs, this.message, this.list.element, this.absorbed, this.foot);
-    on(this.tabs, {
-      keydown: event => this.onTabKey(event)
-    });
+    this.element = h('div.jl-pane', this.tabs.element, this.message, this.list.element, this.absorbed, this.foot);
   }
 
   show(cluster: Cluster | null, clusterId: string, stages: readonly CodeStage[], live: boolean): void {
@@ -80,25 +78,10 @@ export class CodePane {
   }
 
   private fillTabs(): void {
-    const key = [...this.stages, this.stage].join();
-    if (key === this.tabsShown) {
-      return; // keeps the focus on its tabs
-    }
-    this.tabsShown = key;
-    this.tabs.replaceChildren(
-      ...this.stages.map(stage => {
-        const selected = stage === this.stage;
-        const { name } = STAGES.find(known => known.stage === stage) ?? { name: stage };
-        const tab = h(
-          'button',
-          { role: 'tab', 'aria-selected': selected, 'data-stage': stage, tabindex: selected ? 0 : -1 },
-          name
-        );
-        tab.setAttribute('aria-selected', String(selected));
-        return on(tab, {
-          click: () => this.choose(stage)
-        });
-      })
+    const known = STAGES.filter(({ stage }) => this.stages.includes(stage));
+    this.tabs.show(
+      known.map(({ stage, name }) => [stage, name]),
+      this.stage
     );
   }
 
@@ -107,18 +90,7 @@ export class CodePane {
     this.unfolded = false;
     this.fillTabs();
     this.fill();
-    this.tabs.querySelector<HTMLElement>(`[data-stage="${stage}"]`)?.focus();
     this.chosen();
-  }
-
-  private onTabKey(event: KeyboardEvent): void {
-    const at = this.stages.indexOf(this.stage);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: this.stages.length - 1 }[event.key];
-    const stage = to === undefined ? undefined : this.stages[(to + this.stages.length) % this.stages.length];
-    if (stage !== undefined) {
-      this.choose(stage);
-      consume(event);
-    }
   }
 
   private fill(): void {
@@ -211,7 +183,9 @@ export class CodePane {
     );
   }
 
-  private readonly tabs = h('div.jl-stages', { role: 'tablist', 'aria-label': 'Stage' });
+  private readonly tabs = new Tabs(h('div.jl-stages', { role: 'tablist', 'aria-label': 'Stage' }), stage =>
+    this.choose(stage as CodeStage)
+  );
   private readonly message = h('div.jl-muted.jl-wait', { role: 'status', hidden: true });
   private readonly absorbed = h('details.jl-details.jl-note.jl-muted', { hidden: true });
   private readonly foot = h('div.jl-note.jl-muted', { hidden: true });
@@ -221,7 +195,6 @@ export class CodePane {
   private clusterId = '';
   private stages: readonly CodeStage[] = [];
   private shown: readonly unknown[] = [];
-  private tabsShown = '';
   private unfolded = false;
   private live = false;
   private pinned: string | null = null;

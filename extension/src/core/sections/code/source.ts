@@ -1,4 +1,4 @@
-import { h, on } from '../../base/dom';
+import { chooser, h } from '../../base/dom';
 import { fileName, lines } from '../../base/format';
 import type { Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
@@ -67,18 +67,12 @@ export class SourcePane {
     const many = this.sources.length > 1;
     this.head.hidden = !many;
     if (many) {
-      const select = h(
-        'select.jl-select',
-        { 'aria-label': 'Source' },
-        this.sources.map(({ file }) => h('option', { value: file, selected: file === this.file }, fileName(file)))
-      );
-      on(select, {
-        change: () => {
-          this.file = select.value;
-          this.fill();
-        }
-      });
-      this.head.replaceChildren(select);
+      const files = this.sources.map(({ file }) => ({ value: file, text: fileName(file) }));
+      const choose = (file: string): void => {
+        this.file = file;
+        this.fill();
+      };
+      this.head.replaceChildren(chooser('Source', files, this.file, choose));
     }
     this.list.digits = String(this.rows.at(-1)?.line ?? 0).length;
     this.list.count = this.rows.length;

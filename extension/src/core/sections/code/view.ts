@@ -1,4 +1,4 @@
-import { h, icon, iconButton, on } from '../../base/dom';
+import { chooser, h, icon, iconButton } from '../../base/dom';
 import { arrayType, some } from '../../base/format';
 import type { CodeStage } from '../../report/kernel';
 import type { Linked, Links } from '../../report/links';
@@ -120,22 +120,16 @@ export class CodeView implements SectionView {
       return;
     }
     this.headShown = key;
-    const select = h(
-      'select.jl-select',
-      { 'aria-label': 'Cluster whose code is read' },
-      ids.map(name => h('option', { value: name, selected: name === id }, name))
-    );
-    on(select, {
-      change: () => {
-        this.read = select.value;
-        const { selection } = this.context;
-        if (selection.pin !== null && !links.of(selection.pin).clusters.has(this.read)) {
-          selection.togglePin(selection.pin);
-        }
-        this.renderPanes();
+    const names = ids.map(name => ({ value: name, text: name }));
+    const choose = (name: string): void => {
+      this.read = name;
+      const { selection } = this.context;
+      if (selection.pin !== null && !links.of(selection.pin).clusters.has(name)) {
+        selection.togglePin(selection.pin);
       }
-    });
-    this.head.replaceChildren(select);
+      this.renderPanes();
+    };
+    this.head.replaceChildren(chooser('Cluster whose code is read', names, id, choose));
   }
 
   /** "Pinned: Exp, line 5 · k0 · 2 Program lines, 6 instructions" */

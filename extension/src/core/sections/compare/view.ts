@@ -1,5 +1,5 @@
 import { CanvasView } from '../../base/canvas';
-import { h, icon, on, refill, type Child } from '../../base/dom';
+import { chooser, h, icon, on, refill, type Child } from '../../base/dom';
 import { sentence, unbroken } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { CellState } from '../../report/model';
@@ -84,19 +84,12 @@ export class CompareView implements SectionView {
 
   private chooser(history: History): HTMLElement {
     const choices = choicesOf(history);
-    const select = h(
-      'select.jl-select',
-      { 'aria-label': 'Compare with' },
-      choices.map(({ value, text }) => h('option', { value, selected: value === this.chosen }, text))
-    );
-    on(select, {
-      change: () => {
-        this.chosen = select.value;
-        this.compare();
-      }
-    });
-    const chosen = choices.find(({ value }) => value === this.choice(history)?.value);
-    select.value = chosen?.value ?? '';
+    const chosen = this.choice(history);
+    const choose = (value: string): void => {
+      this.chosen = value;
+      this.compare();
+    };
+    const select = chooser('Compare with', choices, chosen?.value ?? '', choose);
     const name = chosen && 'baseline' in chosen.against ? chosen.against.baseline : null;
     return h(
       'div.jl-compare-head',

@@ -1,6 +1,6 @@
 import { refusal } from '../../base/read';
 import { CanvasView } from '../../base/canvas';
-import { consume, h, icon, isChord, on } from '../../base/dom';
+import { h, icon, isChord, on, takeKey } from '../../base/dom';
 import { duration, grouped, lines, some } from '../../base/format';
 import type { Lane, Report, Span } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -291,78 +291,47 @@ export class TimelineView {
     const { start, end } = nav.window;
     const middle = (start + end) / 2;
     const tenth = (end - start) / 10;
-    switch (event.key) {
-      case 'w':
-      case 'W':
-        nav.zoom(1 / 1.5, middle);
-        this.schedule();
-        break;
-      case 's':
-      case 'S':
-        nav.zoom(1.5, middle);
-        this.schedule();
-        break;
-      case 'a':
-      case 'A':
-        nav.pan(-tenth);
-        this.schedule();
-        break;
-      case 'd':
-      case 'D':
-        nav.pan(tenth);
-        this.schedule();
-        break;
-      case ',':
-        this.go(nav.step(-1));
-        break;
-      case '.':
-        this.go(nav.step(1));
-        break;
-      case 'f':
-      case 'F':
-      case ' ':
-        nav.centre();
-        this.render(true);
-        break;
-      case '?':
+    const zoom = (factor: number): void => {
+      nav.zoom(factor, middle);
+      this.schedule();
+    };
+    const pan = (by: number): void => {
+      nav.pan(by);
+      this.schedule();
+    };
+    const extend = (by: number): void => {
+      nav.extend(by);
+      this.render(true);
+    };
+    const centre = (): void => {
+      nav.centre();
+      this.render(true);
+    };
+    takeKey(event, {
+      w: () => zoom(1 / 1.5),
+      s: () => zoom(1.5),
+      a: () => pan(-tenth),
+      d: () => pan(tenth),
+      ',': () => this.go(nav.step(-1)),
+      '.': () => this.go(nav.step(1)),
+      f: centre,
+      ' ': centre,
+      '?': () => {
         this.allKeys = !this.allKeys;
         this.showKeys();
-        break;
-      case 'e':
-      case 'E':
-        void this.save();
-        break;
-      case 'ArrowUp':
-      case 'ArrowDown':
-        this.go(nav.changeLane(event.key === 'ArrowDown' ? 1 : -1));
-        break;
-      case 'Enter':
-        this.pin(nav.span);
-        break;
-      case 'r':
-      case 'R':
-        if (nav.select()) {
-          this.render(true);
-        }
-        break;
-      case 'ArrowLeft':
-      case 'ArrowRight':
-        if (!event.shiftKey) {
-          return;
-        }
-        nav.extend(event.key === 'ArrowRight' ? tenth / 2 : -tenth / 2);
+      },
+      e: () => this.save(),
+      ArrowUp: () => this.go(nav.changeLane(-1)),
+      ArrowDown: () => this.go(nav.changeLane(1)),
+      Enter: () => this.pin(nav.span),
+      r: () => {
+        nav.select();
         this.render(true);
-        break;
-      case 'Escape':
-        if (!nav.clear()) {
-          return;
-        }
-        this.render();
-        break;
-      default:
-        return;
-    }
-    consume(event);
+      },
+      ArrowLeft: () => (event.shiftKey ? extend(-tenth / 2) : false),
+      ArrowRight: () => (event.shiftKey ? extend(tenth / 2) : false),
+      Escape: () => (nav.clear() ? this.render() : false)
+    });
   }
 
   private onMove(event: PointerEvent): void {

@@ -1,4 +1,4 @@
-import { consume, h, on } from '../../base/dom';
+import { focusNext, h, on, takeKey } from '../../base/dom';
 import { arrayBytes, arrayType, bytes, lines, sentence } from '../../base/format';
 import type { Links } from '../../report/links';
 import { swatch } from '../../base/marks';
@@ -139,19 +139,15 @@ export class Card {
 
   private onKey(event: KeyboardEvent): void {
     const buttons = [...this.element.querySelectorAll<HTMLElement>('button:not(:disabled)')];
-    const at = buttons.findIndex(button => button === document.activeElement);
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step !== undefined) {
-      buttons[(at + step + buttons.length) % buttons.length]?.focus();
-    } else if (event.key === 'Escape' || event.key === 'Tab') {
+    const [next, before] = [() => focusNext(buttons, 1), () => focusNext(buttons, -1)];
+    const leave = (): void => {
       this.close();
       if (this.anchor instanceof HTMLElement || this.anchor instanceof SVGElement) {
         this.anchor.focus();
       }
-    } else {
-      return;
-    }
-    consume(event);
+    };
+    const arrows = { ArrowRight: next, ArrowDown: next, ArrowLeft: before, ArrowUp: before };
+    takeKey(event, { ...arrows, Escape: leave, Tab: leave });
   }
 
   readonly element = h('div.jl-hover-card', { role: 'dialog', 'aria-label': 'About this', hidden: true });

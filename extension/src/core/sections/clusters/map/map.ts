@@ -1,5 +1,5 @@
 import { CanvasView } from '../../../base/canvas';
-import { consume, h, isChord, on } from '../../../base/dom';
+import { h, isChord, on, takeKey } from '../../../base/dom';
 import { Camera } from './camera';
 import { Layouter } from './layouter';
 import { MapItems } from './map-items';
@@ -352,72 +352,29 @@ export class MapView {
     const order = this.order();
     const index = order.findIndex(({ key }) => key === this.focused);
     const box = order[index] ?? null;
-    const go = (to: TreeNode | undefined): void => {
+    const go = (to: TreeNode | null | undefined): void => {
       if (to) {
         this.goTo(to);
       }
     };
-    switch (event.key) {
-      case 'ArrowDown':
-        go(order[index + 1]);
-        break;
-      case 'ArrowUp':
-        go(order[index - 1]);
-        break;
-      case 'Home':
-        go(order[0]);
-        break;
-      case 'End':
-        go(order.at(-1));
-        break;
-      case 'ArrowRight':
-        if (box?.group && !scene.isOpen(box)) {
-          void this.toggle(box);
-        } else {
-          go(order[index + 1]);
-        }
-        break;
-      case 'ArrowLeft':
-        if (box && scene.isOpen(box)) {
-          void this.toggle(box);
-        } else {
-          go(box ? (scene.groupOf(box) ?? undefined) : undefined);
-        }
-        break;
-      case '*':
-        void this.openAll(box);
-        break;
-      case 'Enter':
-        if (box?.group) {
-          void this.toggle(box);
-        } else if (box) {
-          this.host.pin(box);
-        }
-        break;
-      case '[':
-      case ']':
-        go(box ? scene.along(box, event.key === ']') : undefined);
-        break;
-      case 'n':
-      case 'N':
-        go(scene.nextApart(order, index));
-        break;
-      case ' ':
-        this.fit();
-        break;
-      case '+':
-      case '=':
-        this.zoom(STEP);
-        break;
-      case '-':
-        this.zoom(1 / STEP);
-        break;
-      default:
-        if (!this.host.key(event, box)) {
-          return;
-        }
-    }
-    consume(event);
+    const keys = {
+      ArrowDown: () => go(order[index + 1]),
+      ArrowUp: () => go(order[index - 1]),
+      Home: () => go(order[0]),
+      End: () => go(order.at(-1)),
+      ArrowRight: () => (box?.group && !scene.isOpen(box) ? this.toggle(box) : go(order[index + 1])),
+      ArrowLeft: () => (box && scene.isOpen(box) ? this.toggle(box) : go(box && scene.groupOf(box))),
+      '*': () => this.openAll(box),
+      Enter: () => box && (box.group ? this.toggle(box) : this.host.pin(box)),
+      '[': () => go(box && scene.along(box, false)),
+      ']': () => go(box && scene.along(box, true)),
+      n: () => go(scene.nextApart(order, index)),
+      ' ': () => this.fit(),
+      '+': () => this.zoom(STEP),
+      '=': () => this.zoom(STEP),
+      '-': () => this.zoom(1 / STEP)
+    };
+    takeKey(event, keys, () => this.host.key(event, box));
   }
 
   private goTo(box: TreeNode): void {
