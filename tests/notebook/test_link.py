@@ -1,12 +1,16 @@
 """The wire to the panel: first with a list in the panel's place, then through a real kernel."""
 
+import json
 import os
 import time
 
+import numpy as np
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from jitlab.notebook.rpc.link import Link
+import jitlab as jl
+from jitlab import events
+from jitlab.notebook.rpc.link import Link, light
 
 ENDED = {"version": 1, "cell": {"id": "a", "running": False}}
 
@@ -51,6 +55,18 @@ def until(condition, seconds=60):
             return found
         time.sleep(0.005)
     raise AssertionError("nothing came in time")
+
+
+def test_what_a_retrace_tells_is_plain_data():
+    told = []
+    f = jl.function(lambda x, rate: np.exp(x) * rate)
+    with events.listen(told.append):
+        for rate in (0.1, 0.2, 0.3):
+            f(np.ones(5), rate)
+    traced = [light((n, "a", event)) for n, event in enumerate(told) if event.kind == "traced"]
+    assert len(traced) > 1 and traced[1]["fix"]["code"] == "as_array"
+    for n, event in enumerate(told):
+        json.dumps(light((n, "a", event)))  # raises TypeError for an object
 
 
 @pytest.fixture

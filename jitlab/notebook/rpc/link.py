@@ -16,7 +16,7 @@ from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from jitlab import events
+from jitlab import events, messages
 from jitlab.report.store.summary import estimated_size
 from jitlab.support.native_call_log import Calls
 
@@ -455,7 +455,8 @@ def light(entry: Entry) -> Message:
     seq, _, event = entry
     if isinstance(event, Mapping):
         return {**event, "seq": seq}
-    told = {f.name: getattr(event, f.name) for f in fields(event) if f.name not in ("plan", "cell")}
+    values = ((f.name, getattr(event, f.name)) for f in fields(event) if f.name not in ("plan", "cell"))
+    told = {name: value.to_json() if isinstance(value, messages.Message) else value for name, value in values}
     return {"kind": event.kind, **told, "seq": seq}
 
 
