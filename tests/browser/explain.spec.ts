@@ -1,5 +1,12 @@
-import { expect } from '@playwright/test';
+import { expect, type Locator } from '@playwright/test';
 import { test, unfold } from './lab';
+
+/** Scrolls the panel, not the list, with the pointer elsewhere: how far down a list stands depends on what is above it, and what
+ * comes under the pointer is lit in the place of what is pinned. */
+async function intoSight(list: Locator): Promise<void> {
+  await list.page().mouse.move(0, 0);
+  await list.evaluate(element => element.scrollIntoView({ block: 'center' }));
+}
 
 /** One cell walked through, as somebody does who wants to know why, to change it, and to keep the change. */
 test('from a line to its machine code, from a value to what its fusion is worth, from a run to the one before', async ({
@@ -28,10 +35,12 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await source.getByRole('listitem').filter({ hasText: 'np.exp(z)' }).click();
     await expect(section.getByRole('status').first()).toContainText('Pinned: line 4');
     const program = section.getByRole('list', { name: /^Program of / });
+    await intoSight(program);
     await expect(program.locator('[aria-current]').first()).toBeInViewport();
     await expect(program.locator('[aria-current]').filter({ hasText: 'Exp' })).toBeVisible();
     await section.getByRole('tab', { name: 'Assembly' }).first().click();
     const assembly = section.getByRole('list', { name: /^Assembly of / });
+    await intoSight(assembly);
     await expect(assembly.locator('[aria-current]').first()).toBeInViewport();
     await expect(section).toContainText(/\d+ % of its lines carry a line of the source/);
     await expect(section).toContainText(/\d+ lines without a cell line folded|carry a line/);
