@@ -96,8 +96,8 @@ def simplified(graph: Graph, options: Options, function: str, trace: int) -> Gra
         if events.active():
             events.send(
                 events.PassRan(
-                    cell=events.current_cell(), function=function, trace=trace, name=name,
-                    nodes_before=len(before.nodes), nodes_after=len(after.nodes), start_ns=start_ns, duration_ns=duration_ns,
+                    function=function, trace=trace, name=name, nodes_before=len(before.nodes), nodes_after=len(after.nodes),
+                    start_ns=start_ns, duration_ns=duration_ns,
                 )
             )  # fmt: skip
 

@@ -114,9 +114,7 @@ class Costs:
 def tell_charge(function: str, trace: int, costs: Costs) -> None:
     """Tell who listens what a trace has cost so far, where a ledger keeps its account."""
     if costs.is_kept and events.active():
-        events.send(
-            events.TraceCharged(cell=events.current_cell(), function=function, trace=trace, spent_ns=costs.spent_ns)
-        )
+        events.send(events.TraceCharged(function=function, trace=trace, spent_ns=costs.spent_ns))
 
 
 class _Spending:

@@ -15,7 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import asdict
+from dataclasses import asdict, field
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -91,16 +91,31 @@ class VariantCause(StrEnum):
     TARGET = "target"
 
 
+def current_cell() -> str:
+    """The id of the notebook cell that runs now, "" outside one."""
+    return _cell.get()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Anything that happened. `cell` is the id of the notebook cell it happened under, "" outside one."""
 
     kind: ClassVar[str] = "event"
 
-    cell: str = ""
+    cell: str = field(default_factory=current_cell)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceEvent(Event):
+    """Something that was done for a trace of a function, or by it, and how long that took."""
+
+    function: str
+    trace: int
+    start_ns: int
+    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +139,10 @@ class CellFinished(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traced(Event):
+class Traced(TraceEvent):
     """A function (or a piece of a cell) was captured; `causes[0]` is the one named first, `first_call` for the first."""
 
     kind: ClassVar[str] = "traced"
-    function: str
-    trace: int
     causes: tuple[str, ...]
     argument: str
     before: str
@@ -137,8 +150,6 @@ class Traced(Event):
     lines: tuple[Span, ...]
     fix: Message | None  # what to change; None when nothing would have avoided it
     operations: int
-    start_ns: int
-    duration_ns: int
     proof: str = ""  # the fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2"
     done: Message | None = None  # that the program has the fix already
     rule: str = ""  # the code of the rule behind causes[0], where that has several
@@ -162,128 +173,92 @@ class TraceCharged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantMade(Event):
+class VariantMade(TraceEvent):
     """A cluster of a known trace got another form of its kernels; `cause` is a VariantCause. No retrace."""
 
     kind: ClassVar[str] = "variant-made"
-    function: str
-    trace: int
     cluster: str
     cause: str
     argument: str
     before: str
     after: str
     lines: tuple[Span, ...]
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PassRan(Event):
+class PassRan(TraceEvent):
     """One pass over a graph ended."""
 
     kind: ClassVar[str] = "pass-ran"
-    function: str
-    trace: int
     name: str
     nodes_before: int
     nodes_after: int
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanMade(Event):
+class PlanMade(TraceEvent):
     """A trace was clustered and lowered; `plan` is `Plan.to_json()`: operations, clusters, kernels, boundaries, reasons."""
 
     kind: ClassVar[str] = "plan-made"
-    function: str
-    trace: int
     target: str = ""  # the key of the target that compiles its clusters
     plan: dict[str, Any]
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramCompiled(Event):
+class ProgramCompiled(TraceEvent):
     """A Program became machine code. `origin`: "compiled", "disk" (object cache), "memory" (same text as before)."""
 
     kind: ClassVar[str] = "program-compiled"
-    function: str
-    trace: int
     cluster: str
     target: str = ""  # the key of the target whose code it is
     program: str  # a hash of the target and the Program's text
     tier: str
     origin: str
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionCalled(Event):
+class FunctionCalled(TraceEvent):
     """One call of a compiled function ended."""
 
     kind: ClassVar[str] = "function-called"
-    function: str
-    trace: int
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterRan(Event):
+class ClusterRan(TraceEvent):
     """One launch of a cluster ended; `kernels_ns` has a time for each of its kernels, in order, when they were timed."""
 
     kind: ClassVar[str] = "cluster-ran"
-    function: str
-    trace: int
     cluster: str
-    start_ns: int
-    duration_ns: int
     kernels_ns: tuple[int, ...] = ()
     scratch_bytes: int = 0  # of temporaries and rows, as they were asked of the pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostOperationRan(Event):
+class HostOperationRan(TraceEvent):
     """NumPy ran one operation between clusters."""
 
     kind: ClassVar[str] = "host-operation-ran"
-    function: str
-    trace: int
     operation: str  # the node's name
     op: str
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayCopied(Event):
+class ArrayCopied(TraceEvent):
     """An argument of a cluster was copied before its launch, because the kernels need its elements side by side."""
 
     kind: ClassVar[str] = "array-copied"
-    function: str
-    trace: int
     cluster: str
     argument: str  # the node's name
     bytes: int
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRan(Event):
+class OperationRan(TraceEvent):
     """One operation ran on NumPy in an op-by-op replay (`%%jit --compare`)."""
 
     kind: ClassVar[str] = "operation-ran"
-    function: str
-    trace: int
     operation: str
     op: str
-    start_ns: int
-    duration_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -565,11 +540,6 @@ class _Own(threading.local):
     """What this thread has of the word."""
 
     depth = 0
-
-
-def current_cell() -> str:
-    """The id of the notebook cell that runs now, "" outside one."""
-    return _cell.get()
 
 
 @contextmanager

@@ -361,8 +361,7 @@ class Capture(Arrays):
     def note_frozen(self, what: str) -> None:
         """NumPy work on no traced array ran now, once."""
         if events.active() and not (self.memory is not None and self.memory.silent):
-            lines = spans(here())
-            events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=lines))
+            events.send(events.ValueFrozen(function=self.name, what=what, lines=spans(here())))
 
     def text(self, x: Tensor) -> str:
         if self.memory is None:

@@ -34,7 +34,7 @@ def dump_clustering(clustering: Clustering, function: str) -> list[Path]:
         write_dump(path, marked(nodes_dot(title, _renamed(clustering.graph, naming(clustering)))))
         print(f"{title}: {path}", flush=True)
         if events.active():
-            events.send(events.DumpWritten(cell=events.current_cell(), path=str(path)))
+            events.send(events.DumpWritten(path=str(path)))
         written.append(path)
     return written
 

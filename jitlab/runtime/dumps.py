@@ -50,7 +50,7 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, Content]]) -> lis
         written += _dump_module(cluster, name, pipeline, stages, flags)
     if events.active():
         for path in written:
-            events.send(events.DumpWritten(cell=events.current_cell(), path=str(path)))
+            events.send(events.DumpWritten(path=str(path)))
     return written
 
 

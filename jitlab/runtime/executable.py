@@ -143,8 +143,7 @@ class Executable:
         if events.active():
             events.send(
                 events.PlanMade(
-                    cell=events.current_cell(), function=self.function, trace=self.trace, target=self.target.key,
-                    plan=self.plan.to_json(),
+                    function=self.function, trace=self.trace, target=self.target.key, plan=self.plan.to_json(),
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
             )  # fmt: skip
@@ -277,8 +276,8 @@ class Executable:
         kernels = native_call_log.divided(ended - started, times[TICKS:].tolist(), variant.kernels)
         events.send(
             events.ClusterRan(
-                cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
-                start_ns=started, duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
+                function=self.function, trace=self.trace, cluster=cluster.name, start_ns=started,
+                duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
             )
         )  # fmt: skip
         return None
@@ -294,8 +293,8 @@ class Executable:
             duration = time.perf_counter_ns() - started
             events.send(
                 events.ArrayCopied(
-                    cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
-                    argument=node.name, bytes=made.nbytes, start_ns=started, duration_ns=duration,
+                    function=self.function, trace=self.trace, cluster=cluster.name, argument=node.name, bytes=made.nbytes,
+                    start_ns=started, duration_ns=duration,
                 )
             )  # fmt: skip
         return made
@@ -353,8 +352,8 @@ class Executable:
             sources = next((node.sources for node in cluster.nodes if input in node.inputs), frozenset())
             events.send(
                 events.VariantMade(
-                    cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
-                    cause=events.VariantCause.LAYOUT, argument=input.name, before=texts[0], after=texts[1],
+                    function=self.function, trace=self.trace, cluster=cluster.name, cause=events.VariantCause.LAYOUT,
+                    argument=input.name, before=texts[0], after=texts[1],
                     lines=tuple((s.file, s.line, s.column, s.end_line, s.end_column) for s in sorted(sources)),
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
@@ -440,8 +439,8 @@ class Executable:
         values[node] = self._value(node, values)
         events.send(
             events.HostOperationRan(
-                cell=events.current_cell(), function=self.function, trace=self.trace, operation=node.name,
-                op=node.op.name, start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                function=self.function, trace=self.trace, operation=node.name, op=node.op.name, start_ns=started,
+                duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip
 

@@ -232,8 +232,8 @@ def tell_compiled(code: Compiled, origin: Origin, tier: str, how: str, started_n
     if events.active():
         events.send(
             events.ProgramCompiled(
-                cell=events.current_cell(), function=origin.function, trace=origin.trace, cluster=origin.cluster,
-                target=code.target, program=code.digest, tier=tier, origin=how, start_ns=started_ns,
+                function=origin.function, trace=origin.trace, cluster=origin.cluster, target=code.target,
+                program=code.digest, tier=tier, origin=how, start_ns=started_ns,
                 duration_ns=time.perf_counter_ns() - started_ns,
             )
         )  # fmt: skip

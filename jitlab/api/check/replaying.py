@@ -82,8 +82,8 @@ def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
     for node, spent in spans:
         hear(
             events.OperationRan(
-                cell=events.current_cell(), function=executable.function, trace=executable.trace, operation=node.name,
-                op=node.op.name, start_ns=start_ns + total, duration_ns=spent,
+                function=executable.function, trace=executable.trace, operation=node.name, op=node.op.name,
+                start_ns=start_ns + total, duration_ns=spent,
             )
         )  # fmt: skip
         total += spent

@@ -380,4 +380,4 @@ class Function(Traces):
 
     def _tell_frozen(self, what: str, source: Source | None) -> None:
         if events.active():
-            events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=spans(source)))
+            events.send(events.ValueFrozen(function=self.name, what=what, lines=spans(source)))

@@ -231,12 +231,8 @@ def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
     """A loop was not rolled: why."""
     capture.why_unrolled = text
     if events.active():
-        events.send(
-            events.LoopKept(
-                cell=events.current_cell(), function=capture.name, lines=spans(here()), code=code, text=text,
-                iterations=iterations,
-            )
-        )  # fmt: skip
+        lines = spans(here())
+        events.send(events.LoopKept(function=capture.name, lines=lines, code=code, text=text, iterations=iterations))
 
 
 __all__ = ["for_", "while_"]

@@ -29,7 +29,7 @@ def emit_call(function: str, trace: int, started_ns: int, ended_ns: int = 0) -> 
     if events.active():
         events.send(
             events.FunctionCalled(
-                cell=events.current_cell(), function=function, trace=trace, start_ns=started_ns,
+                function=function, trace=trace, start_ns=started_ns,
                 duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns,
             )
         )  # fmt: skip
@@ -53,10 +53,9 @@ def emit_trace(
     if events.active():
         events.send(
             events.Traced(
-                cell=events.current_cell(), function=function, trace=trace, causes=tuple(dict.fromkeys(causes)),
-                argument=first.path, before=first.before, after=first.after, rule=first.rule, fix=fix, lines=tuple(lines),
-                operations=operations, start_ns=started_ns, duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns,
-                **more,
+                function=function, trace=trace, causes=tuple(dict.fromkeys(causes)), argument=first.path,
+                before=first.before, after=first.after, rule=first.rule, fix=fix, lines=tuple(lines), operations=operations,
+                start_ns=started_ns, duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, **more,
             )
         )  # fmt: skip
 
@@ -68,7 +67,7 @@ def emit_statement(
     if events.active():
         events.send(
             events.StatementRan(
-                cell=events.current_cell(), reason=reason, text=text, lines=tuple(lines), start_ns=started_ns,
+                reason=reason, text=text, lines=tuple(lines), start_ns=started_ns,
                 duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, met=met,
             )
         )  # fmt: skip

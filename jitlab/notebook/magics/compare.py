@@ -119,14 +119,11 @@ class Comparison:
             enough = round + 1 >= LEAST_ROUNDS and min(numpy.sum_ns, compiled.sum_ns) >= ENOUGH_NS
             if enough or spent >= LONG_NS:
                 break
-        cell = events.current_cell()
         replay = compiled.recording
         replay.numpy = numpy.recording.numpy
         replay.take_lane("op by op", numpy.recording)
-        told = events.Compared(
-            cell=cell, rounds=numpy.rounds, numpy_ns=numpy.least_ns, compiled_ns=compiled.least_ns, largest_error=largest
-        )
-        replay.listen(told)
+        times = numpy.least_ns, compiled.least_ns
+        replay.listen(events.Compared(rounds=numpy.rounds, numpy_ns=times[0], compiled_ns=times[1], largest_error=largest))
         recording.adopt_runs(replay)
         return ""
 
@@ -145,8 +142,7 @@ class Comparison:
                 f" {units.size(config.copy_limit_bytes)}. Try: jl.config.copy_limit_bytes = {needed}"
             )
         loops, loop_ns = repeated(self.calls, loops, runs)
-        told = events.Repeated(cell=events.current_cell(), loops=loops, loop_ns=loop_ns, left_out=tuple(left_out))
-        recording.listen(told)
+        recording.listen(events.Repeated(loops=loops, loop_ns=loop_ns, left_out=tuple(left_out)))
         return ""
 
     def check(self, recording: Recording) -> str:
@@ -162,7 +158,7 @@ class Comparison:
             if found.refusal:
                 return found.refusal.removesuffix(".")
             rows += [output.to_json() for output in found.outputs]
-        recording.listen(events.NumericsChecked(cell=events.current_cell(), numerics=tuple(rows)))
+        recording.listen(events.NumericsChecked(numerics=tuple(rows)))
         return ""
 
     def _round(self, round: int, start_ns: int, numpy: Best, compiled: Best) -> float:
