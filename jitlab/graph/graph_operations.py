@@ -11,17 +11,14 @@ from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.host_operations import SEVERAL
 from jitlab.ops.leaf_operations import Parameter
-from jitlab.support.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True)
 class VarHandle(Parameter):
     """A variable: where its value is kept."""
 
     tf_name: ClassVar[str | None] = "VarHandleOp"
 
 
-@dataclass(frozen=True)
 class NoOp(Operation):
     """Nothing: what it depends on is run."""
 
@@ -41,7 +38,6 @@ class NoOp(Operation):
         return Cost(0, 0, 0)
 
 
-@dataclass(frozen=True)
 class OtherSample(Operation):
     """A value that a Session is fed with, or what is computed of it, with other sample sizes than it has in its graph."""
 

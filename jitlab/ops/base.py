@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -23,9 +23,11 @@ class Cost:
     written_bytes: int
 
 
-@dataclass(frozen=True, eq=False)  # without fields there is nothing to compare: what says eq=False is known by identity
+@dataclass_transform(frozen_default=True)
 class Operation:
-    """A function of arrays. Subclasses are frozen dataclasses whose fields are the operation's attributes.
+    """A function of arrays. Each subclass is a frozen dataclass, whose fields are the operation's attributes.
+
+    In the class statement `eq=False` says that it is known by identity, `family=True` that it is what operations share.
 
     Arrays reach `numpy`, types reach `result`, nodes reach `gradient`, in the order of the inputs.
     """
@@ -38,10 +40,13 @@ class Operation:
     weight: ClassVar[float] = 0.0  # time of an element in additions, where that is more than flops_per_element
     differentiable: ClassVar[bool] = False
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
+    is_family: ClassVar[bool] = True
     exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/reference/numerics.md
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, eq: bool = True, family: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=eq)(cls)
+        cls.is_family = family
         Operation.has_others |= not cls.__module__.startswith("jitlab.")
 
     @property
@@ -81,7 +86,8 @@ class Operation:
     def __str__(self) -> str:
         from dataclasses import fields
 
-        values = [f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self)]
+        own: Any = self
+        values = [f"{f.name}={_short(getattr(self, f.name))}" for f in fields(own)]
         return f"{self.name}({', '.join(values)})" if values else self.name
 
 
@@ -98,7 +104,7 @@ class Unsupported(Signal):
         self.code = code
 
 
-class Elementwise(Operation):
+class Elementwise(Operation, family=True):
     """One result element from one element of each input. Inputs have the dtypes of one loop of `ufunc`:
     `build_nodes.elementwise` casts them; shapes broadcast."""
 
@@ -120,7 +126,7 @@ class Elementwise(Operation):
         raise NotImplementedError
 
 
-class Generated(Operation):
+class Generated(Operation, family=True):
     """An array made from its own indices alone: zeros, arange, eye. `shape` is a field; no or only 0-d inputs."""
 
     shape: tuple[int, ...]
@@ -130,8 +136,7 @@ class Generated(Operation):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Reduction(Operation):
+class Reduction(Operation, family=True):
     """Fewer axes than its one input: `axes` are gone from the result. An accumulator is one scalar or a tuple of them.
 
     For an element x at position `index` along the flattened reduced axes:

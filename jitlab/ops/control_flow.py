@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Graph, evaluate_extent, interpret, poly
-from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 from .host_operations import SEVERAL
@@ -17,8 +16,7 @@ from .host_operations import SEVERAL
 Interpreter = Callable[..., list[Any]]  # (graph, arguments, symbols=...) -> outputs, as `interpret`
 
 
-@dataclass(frozen=True, eq=False)
-class Loop(Operation):
+class Loop(Operation, eq=False):
     """`for` and `while`: runs `body` until `count` iterations are done or `test` says no.
 
     Inputs: the initial values of what is carried, then what is only read. `body` and `test` have one parameter for each, in
@@ -78,8 +76,7 @@ class Loop(Operation):
         return f"{self.name}({self.symbol} in 0..{'?' if self.count is None else poly(self.count)})"
 
 
-@dataclass(frozen=True, eq=False)
-class Branch(Operation):
+class Branch(Operation, eq=False):
     """`if`: the values of one of two graphs. Inputs: a 0-d bool, then what the graphs read; both have a parameter for each
     of those, in this order, and the same number of outputs, of the same types. Results: the outputs, as `Item`s."""
 
@@ -121,7 +118,6 @@ class Branch(Operation):
         return self.name
 
 
-@dataclass(frozen=True)
 class Define(Operation):
     """An integer found at run time becomes a symbol of extents: `A[start:stop]` with bounds read from an array.
 

@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, plain
-from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Elementwise, Operation
 
 X = np.linspace(-2.0, 2.0, 8)
 
 
-@dataclass(frozen=True)
 class Identity(Elementwise):
     """The value itself, under a name of its own."""
 
@@ -40,7 +38,6 @@ class Identity(Elementwise):
         yield cls(), X > 0
 
 
-@dataclass(frozen=True)
 class StopGradient(Identity):
     """The value itself, through which no gradient flows."""
 
@@ -54,7 +51,6 @@ class StopGradient(Identity):
         yield cls(), np.arange(3)
 
 
-@dataclass(frozen=True)
 class Fed(Elementwise):
     """What was fed (the second input) in the place of what would have been computed (the first)."""
 
@@ -81,7 +77,6 @@ class Fed(Elementwise):
         yield cls(), np.arange(8), np.arange(8)[::-1].copy()
 
 
-@dataclass(frozen=True)
 class ReadVariable(Identity):
     """The value that a variable has when it is read (reads happen at the start of a cluster)."""
 
@@ -92,7 +87,6 @@ class ReadVariable(Identity):
         return "Read/ReadVariableOp"
 
 
-@dataclass(frozen=True)
 class AssignVariable(Identity):
     """The value that a variable gets: writes happen at the end of a cluster."""
 
@@ -103,7 +97,6 @@ class AssignVariable(Identity):
         return "Assign"
 
 
-@dataclass(frozen=True)
 class CopyToDevice(Operation):
     """An array moved on or off an XLA device: a copy, whatever memory the device has."""
 

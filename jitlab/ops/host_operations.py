@@ -26,8 +26,7 @@ class Input:
     index: int
 
 
-@dataclass(frozen=True, eq=False)
-class HostCall(Operation):
+class HostCall(Operation, eq=False):
     """A call that Python makes on real arrays. Its result types were found at capture, by NumPy."""
 
     function: Callable[..., Any]
@@ -81,7 +80,6 @@ class HostCall(Operation):
         return self.name
 
 
-@dataclass(frozen=True)
 class Item(Operation):
     """One of the results of a host operation that has several."""
 

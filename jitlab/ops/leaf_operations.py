@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Extent, Node
-from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 
 
-@dataclass(frozen=True)
 class Parameter(Operation):
     """An input of the graph: an argument, or an array the program reached through a name."""
 
@@ -28,7 +26,6 @@ class Parameter(Operation):
         return f"{self.name}({self.type})"
 
 
-@dataclass(frozen=True)
 class Length(Operation):
     """An axis length (or what was computed from some) as a number: read at run time, never baked into a kernel."""
 
@@ -54,7 +51,6 @@ class Length(Operation):
         yield (cls(Extent.symbol("n", 7)),)
 
 
-@dataclass(frozen=True)
 class Constant(Operation):
     """A number, or a small array, written in the program."""
 

@@ -11,7 +11,7 @@ from .build_nodes import apply
 from .host_operations import SEVERAL, Item
 
 
-class Library(Operation):
+class Library(Operation, family=True):
     """One call of a library in a cluster. Its operands lie row after row in memory, its results are stored there.
 
     `numpy` is the meaning and the machine: it gets arrays of the types of the trace and gives one array or a tuple of them,

@@ -8,14 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
-from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Cost, Operation
 from .build_nodes import apply
 from .library_operations import Library
 
 
-@dataclass(frozen=True)
 class Checked(Library):
     """x where a 0-d bool holds; else the exception that NumPy raises, its message filled with the numbers that follow."""
 
@@ -46,8 +44,7 @@ class Checked(Library):
         yield cls("IndexError", "index {} of {}"), np.arange(4), np.True_, np.int64(3), np.int64(2)
 
 
-@dataclass(frozen=True, eq=False)
-class Check(Operation):
+class Check(Operation, eq=False):
     """0 where its 0-d int64 is 0; where it is 1, the program raises."""
 
     failed: Callable[[], Exception]

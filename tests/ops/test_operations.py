@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jitlab.ir import ArrayType, Graph, interpret, plain, verify
-from jitlab.ops import Cost, Elementwise, Generated, Operation, Reduction, table
+from jitlab.ops import Cost, Elementwise, Generated, Reduction, operations, table
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.arithmetic import Abs, FloorDiv, Sign, Sqrt
 from jitlab.ops.elementwise.math_functions import Ceil, Floor, Rint, Trunc
@@ -19,15 +19,7 @@ from tests.numpy_target import emitter
 from tests.ops.backprop import finite_differences, gradients
 from tests.ops.programs import F, same
 
-
-def concrete(kind=Operation):
-    for sub in kind.__subclasses__():
-        yield from concrete(sub)
-        if "__dataclass_fields__" in vars(sub) and sub not in (Reduction,) and sub.__module__.startswith("jitlab.ops"):
-            yield sub
-
-
-CLASSES = sorted(set(concrete()), key=lambda c: c.__name__)
+CLASSES = sorted(set(operations()), key=lambda c: c.__name__)
 SAMPLES = [(c, k, sample) for c in CLASSES for k, sample in enumerate(c.samples())]
 each_class = pytest.mark.parametrize("kind", CLASSES, ids=lambda c: c.__name__)
 

@@ -18,7 +18,6 @@ from jitlab.ops.base import Elementwise, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.leaf_operations import Constant
-from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import variable
 
 from . import complex_bodies
@@ -33,7 +32,7 @@ SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
 COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::-1], strict=True)])
 
 
-class Unary(Elementwise):
+class Unary(Elementwise, family=True):
     """A function of one element, with its derivative."""
 
     differentiable: ClassVar[bool] = True
@@ -49,7 +48,6 @@ class Unary(Elementwise):
         return [unless_zero(g, multiply(g, derivative)) if self.singular else along(g, derivative, x)]
 
 
-@dataclass(frozen=True)
 class Add(Elementwise):
     """x + y; of bools: or."""
 
@@ -71,7 +69,6 @@ class Add(Elementwise):
         yield cls(), Z, Z[::-1]
 
 
-@dataclass(frozen=True)
 class Sub(Elementwise):
     """x - y."""
 
@@ -91,7 +88,6 @@ class Sub(Elementwise):
         yield cls(), Z, Z[::-1]
 
 
-@dataclass(frozen=True)
 class Mul(Elementwise):
     """x * y; of bools: and."""
 
@@ -113,7 +109,6 @@ class Mul(Elementwise):
         yield cls(), Z, Z[::-1]
 
 
-@dataclass(frozen=True)
 class RealDiv(Elementwise):
     """x / y of floats or complex numbers; NumPy makes float64 of integers first."""
 
@@ -140,7 +135,6 @@ class RealDiv(Elementwise):
         yield cls(), np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0])
 
 
-@dataclass(frozen=True)
 class FloorDiv(Elementwise):
     """x // y, rounded down; an integer divided by zero gives zero."""
 
@@ -162,7 +156,6 @@ class FloorDiv(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class FloorMod(Elementwise):
     """x % y with the sign of y; the remainder of an integer by zero is zero."""
 
@@ -185,7 +178,6 @@ class FloorMod(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class Fmod(Elementwise):
     """The remainder of x by y with the sign of x, as C has it."""
 
@@ -210,7 +202,6 @@ class Fmod(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class Neg(Unary):
     """-x; unsigned integers wrap."""
 
@@ -229,7 +220,6 @@ class Neg(Unary):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Abs(Unary):
     """|x|; of a complex number its length, a float."""
 
@@ -256,7 +246,6 @@ class Abs(Unary):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Sign(Unary):
     """-1, 0 or 1; NaN of NaN; of a complex number z/|z|."""
 
@@ -282,7 +271,6 @@ class Sign(Unary):
         yield cls(), COMPLEX_SPECIALS
 
 
-@dataclass(frozen=True)
 class Square(Unary):
     """x * x: what NumPy computes for `x**2`."""
 
@@ -301,7 +289,6 @@ class Square(Unary):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Reciprocal(Unary):
     """1 / x; of an integer rounded towards zero."""
 
@@ -327,7 +314,6 @@ class Reciprocal(Unary):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Sqrt(Unary):
     """The square root; NaN of negative numbers."""
 
@@ -349,7 +335,6 @@ class Sqrt(Unary):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Pow(Elementwise):
     """x ** y. Capture refuses integers with exponents that may be negative: NumPy raises ValueError for those."""
 
@@ -403,7 +388,6 @@ class Pow(Elementwise):
 MOST_FACTORS = {"i": 15, "u": 15, "f": 4}
 
 
-@dataclass(frozen=True)
 class IntegerPower(Elementwise):
     """x ** power by products: what a loop computes for `Pow` where the program says a small whole exponent."""
 
@@ -427,7 +411,7 @@ class IntegerPower(Elementwise):
         yield cls(13), I8
 
 
-class Extreme(Elementwise):
+class Extreme(Elementwise, family=True):
     """The larger or smaller of two. Where they tie, each gets half of the cotangent."""
 
     differentiable: ClassVar[bool] = True
@@ -461,7 +445,6 @@ class Extreme(Elementwise):
         yield cls(), Z, Z[::-1]
 
 
-@dataclass(frozen=True)
 class Maximum(Extreme):
     """The larger of x and y; NaN if either is NaN."""
 
@@ -476,7 +459,6 @@ class Maximum(Extreme):
         return e.or_(*xs) if xs[0].dtype.kind == "b" else e.maximum(*xs)
 
 
-@dataclass(frozen=True)
 class Minimum(Extreme):
     """The smaller of x and y; NaN if either is NaN."""
 
@@ -491,7 +473,6 @@ class Minimum(Extreme):
         return e.and_(*xs) if xs[0].dtype.kind == "b" else e.minimum(*xs)
 
 
-@dataclass(frozen=True)
 class Fmax(Extreme):
     """The larger of x and y; the other one if one is NaN."""
 
@@ -506,7 +487,6 @@ class Fmax(Extreme):
         return e.or_(*xs) if xs[0].dtype.kind == "b" else e.fmax(*xs)
 
 
-@dataclass(frozen=True)
 class Fmin(Extreme):
     """The smaller of x and y; the other one if one is NaN."""
 
@@ -521,7 +501,6 @@ class Fmin(Extreme):
         return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
 
 
-@dataclass(frozen=True)
 class Clip(Elementwise):
     """x, but low where it is below that, then high where that is above high; NaN if one is NaN. In between g passes."""
 
@@ -569,7 +548,6 @@ class Clip(Elementwise):
         yield cls(), Z, np.complex128(-1 - 1j), np.complex128(1 + 1j)
 
 
-@dataclass(frozen=True)
 class Hypot(Elementwise):
     """sqrt(x*x + y*y) without overflow on the way."""
 
@@ -591,7 +569,6 @@ class Hypot(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class Arctan2(Elementwise):
     """The angle of the point (y, x), first operand y, in -pi..pi."""
 
@@ -615,7 +592,6 @@ class Arctan2(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class Copysign(Elementwise):
     """|x| with the sign of y."""
 
@@ -638,7 +614,7 @@ class Copysign(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-class Part(Elementwise):
+class Part(Elementwise, family=True):
     """A real part of a complex number."""
 
     differentiable: ClassVar[bool] = True
@@ -652,7 +628,6 @@ class Part(Elementwise):
         yield cls(), Z.astype(np.complex64)
 
 
-@dataclass(frozen=True)
 class Real(Part):
     """The real part of a complex number."""
 
@@ -666,7 +641,6 @@ class Real(Part):
         return e.real(*xs)
 
 
-@dataclass(frozen=True)
 class Imag(Part):
     """The imaginary part of a complex number."""
 
@@ -680,7 +654,6 @@ class Imag(Part):
         return e.imag(*xs)
 
 
-@dataclass(frozen=True)
 class Conj(Elementwise):
     """The complex conjugate."""
 

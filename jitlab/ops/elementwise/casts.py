@@ -11,12 +11,10 @@ from jitlab.ir import ArrayType, Node
 from jitlab.ops.base import Elementwise, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.emitter import Emitter
-from jitlab.support.lazy_dataclass import dataclass
 
 X = np.linspace(-2.0, 2.0, 8)
 
 
-@dataclass(frozen=True)
 class Cast(Elementwise):
     """x as another dtype."""
 
@@ -48,7 +46,6 @@ class Cast(Elementwise):
         yield cls(np.dtype("u1")), np.arange(-3, 5)
 
 
-@dataclass(frozen=True)
 class Select(Elementwise):
     """x where the bool condition holds, else y."""
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from jitlab.ops.base import Elementwise
 from jitlab.ops.emitter import Emitter
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import complex_bodies
 from .arithmetic import BOOLS, COMPLEX_SPECIALS, I8, J8, SPECIALS, X, Y, Z
@@ -17,7 +16,7 @@ from .arithmetic import BOOLS, COMPLEX_SPECIALS, I8, J8, SPECIALS, X, Y, Z
 BOOL = np.dtype(bool)
 
 
-class Comparison(Elementwise):
+class Comparison(Elementwise, family=True):
     """A bool from two numbers. A signed and an unsigned 64-bit integer are compared as they are, as NumPy does."""
 
 
@@ -50,7 +49,6 @@ class Comparison(Elementwise):
         yield cls(), COMPLEX_SPECIALS, COMPLEX_SPECIALS.real + 1j
 
 
-@dataclass(frozen=True)
 class Less(Comparison):
     """x < y."""
 
@@ -60,7 +58,6 @@ class Less(Comparison):
         return complex_bodies.compare(e, "lt", x, y) if x.dtype.kind == "c" else e.lt(x, y)
 
 
-@dataclass(frozen=True)
 class LessEqual(Comparison):
     """x <= y."""
 
@@ -70,7 +67,6 @@ class LessEqual(Comparison):
         return complex_bodies.compare(e, "le", x, y) if x.dtype.kind == "c" else e.le(x, y)
 
 
-@dataclass(frozen=True)
 class Greater(Comparison):
     """x > y."""
 
@@ -80,7 +76,6 @@ class Greater(Comparison):
         return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
 
 
-@dataclass(frozen=True)
 class GreaterEqual(Comparison):
     """x >= y."""
 
@@ -90,7 +85,6 @@ class GreaterEqual(Comparison):
         return complex_bodies.compare(e, "ge", x, y) if x.dtype.kind == "c" else e.ge(x, y)
 
 
-@dataclass(frozen=True)
 class Equal(Comparison):
     """x == y."""
 
@@ -100,7 +94,6 @@ class Equal(Comparison):
         return e.eq(x, y)
 
 
-@dataclass(frozen=True)
 class NotEqual(Comparison):
     """x != y."""
 
@@ -110,7 +103,7 @@ class NotEqual(Comparison):
         return e.ne(x, y)
 
 
-class Logical(Elementwise):
+class Logical(Elementwise, family=True):
     """A bool from the truth of its operands, of any dtype."""
 
     @classmethod
@@ -119,7 +112,6 @@ class Logical(Elementwise):
         yield cls(), X, np.roll(X, 1) * (X > 0)
 
 
-@dataclass(frozen=True)
 class LogicalAnd(Logical):
     """x and y."""
 
@@ -129,7 +121,6 @@ class LogicalAnd(Logical):
         return e.and_(*(e.cast(x, BOOL) for x in xs))
 
 
-@dataclass(frozen=True)
 class LogicalOr(Logical):
     """x or y."""
 
@@ -139,7 +130,6 @@ class LogicalOr(Logical):
         return e.or_(*(e.cast(x, BOOL) for x in xs))
 
 
-@dataclass(frozen=True)
 class LogicalXor(Logical):
     """Exactly one of x and y."""
 
@@ -149,7 +139,6 @@ class LogicalXor(Logical):
         return e.xor(*(e.cast(x, BOOL) for x in xs))
 
 
-@dataclass(frozen=True)
 class LogicalNot(Elementwise):
     """not x."""
 
@@ -163,7 +152,7 @@ class LogicalNot(Elementwise):
         yield cls(), BOOLS
 
 
-class Bitwise(Elementwise):
+class Bitwise(Elementwise, family=True):
     """Bits of integers; of bools: logic."""
 
     @classmethod
@@ -172,7 +161,6 @@ class Bitwise(Elementwise):
         yield cls(), BOOLS, np.roll(BOOLS, 1)
 
 
-@dataclass(frozen=True)
 class BitwiseAnd(Bitwise):
     """x & y."""
 
@@ -182,7 +170,6 @@ class BitwiseAnd(Bitwise):
         return e.and_(*xs)
 
 
-@dataclass(frozen=True)
 class BitwiseOr(Bitwise):
     """x | y."""
 
@@ -192,7 +179,6 @@ class BitwiseOr(Bitwise):
         return e.or_(*xs)
 
 
-@dataclass(frozen=True)
 class BitwiseXor(Bitwise):
     """x ^ y."""
 
@@ -202,7 +188,6 @@ class BitwiseXor(Bitwise):
         return e.xor(*xs)
 
 
-@dataclass(frozen=True)
 class Invert(Elementwise):
     """~x; of bools: not."""
 
@@ -217,7 +202,6 @@ class Invert(Elementwise):
         yield cls(), BOOLS
 
 
-@dataclass(frozen=True)
 class LeftShift(Elementwise):
     """x << y; 0 when y is negative or as wide as x."""
 
@@ -232,7 +216,6 @@ class LeftShift(Elementwise):
         yield cls(), I8, J8
 
 
-@dataclass(frozen=True)
 class RightShift(Elementwise):
     """x >> y, keeping the sign; 0 or -1 when y is negative or as wide as x."""
 
@@ -247,7 +230,7 @@ class RightShift(Elementwise):
         yield cls(), I8, J8
 
 
-class Test(Elementwise):
+class Test(Elementwise, family=True):
     """A bool that tells what kind of number x is."""
 
     of_integers: ClassVar[bool] = False  # the answer for every integer
@@ -270,7 +253,6 @@ class Test(Elementwise):
         yield cls(), np.array([complex(a, b) for a, b in zip(SPECIALS, np.roll(SPECIALS, 1), strict=True)])
 
 
-@dataclass(frozen=True)
 class IsNan(Test):
     """Is x NaN?"""
 
@@ -280,7 +262,6 @@ class IsNan(Test):
         return e.isnan(x)
 
 
-@dataclass(frozen=True)
 class IsInf(Test):
     """Is x infinite?"""
 
@@ -290,7 +271,6 @@ class IsInf(Test):
         return e.isinf(x)
 
 
-@dataclass(frozen=True)
 class IsFinite(Test):
     """Is x neither infinite nor NaN?"""
 
@@ -302,7 +282,6 @@ class IsFinite(Test):
         return e.isfinite(x)
 
 
-@dataclass(frozen=True)
 class Signbit(Elementwise):
     """Is the sign of x negative? (Also of -0.0 and of NaN.)"""
 

@@ -12,13 +12,12 @@ import numpy as np
 from jitlab.ir import ArrayType, Node
 from jitlab.ops.build_nodes import elementwise
 from jitlab.ops.emitter import Emitter
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import complex_bodies
 from .arithmetic import I8, SPECIALS, Sqrt, Square, Unary, X, Z, add, divide, multiply, negative, subtract
 
 
-class Function(Unary):
+class Function(Unary, family=True):
     """A function of floats that a target computes within 3 ULP; of complex numbers by `complex_bodies`."""
 
     flops_per_element: ClassVar[float] = 20
@@ -39,7 +38,7 @@ class Function(Unary):
             yield cls(), Z
 
 
-class Logarithm(Function):
+class Logarithm(Function, family=True):
     """A logarithm; its samples are positive."""
 
     singular: ClassVar[bool] = True
@@ -51,7 +50,6 @@ class Logarithm(Function):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Exp(Function):
     """e ** x."""
 
@@ -62,7 +60,6 @@ class Exp(Function):
         return out
 
 
-@dataclass(frozen=True)
 class Exp2(Function):
     """2 ** x."""
 
@@ -73,7 +70,6 @@ class Exp2(Function):
         return multiply(out, math.log(2))
 
 
-@dataclass(frozen=True)
 class Expm1(Function):
     """e ** x - 1, exact near 0."""
 
@@ -84,7 +80,6 @@ class Expm1(Function):
         return add(out, 1)
 
 
-@dataclass(frozen=True)
 class Log(Logarithm):
     """The natural logarithm."""
 
@@ -94,7 +89,6 @@ class Log(Logarithm):
         return divide(1, x)
 
 
-@dataclass(frozen=True)
 class Log2(Logarithm):
     """The logarithm to base 2."""
 
@@ -104,7 +98,6 @@ class Log2(Logarithm):
         return divide(1 / math.log(2), x)
 
 
-@dataclass(frozen=True)
 class Log10(Logarithm):
     """The logarithm to base 10."""
 
@@ -114,7 +107,6 @@ class Log10(Logarithm):
         return divide(1 / math.log(10), x)
 
 
-@dataclass(frozen=True)
 class Log1p(Logarithm):
     """log(1 + x), exact near 0."""
 
@@ -124,7 +116,6 @@ class Log1p(Logarithm):
         return divide(1, add(x, 1))
 
 
-@dataclass(frozen=True)
 class Sin(Function):
     """The sine of x radians."""
 
@@ -134,7 +125,6 @@ class Sin(Function):
         return elementwise(Cos(), x)
 
 
-@dataclass(frozen=True)
 class Cos(Function):
     """The cosine of x radians."""
 
@@ -144,7 +134,6 @@ class Cos(Function):
         return negative(elementwise(Sin(), x))
 
 
-@dataclass(frozen=True)
 class Tan(Function):
     """The tangent of x radians."""
 
@@ -154,7 +143,6 @@ class Tan(Function):
         return add(elementwise(Square(), out), 1)
 
 
-@dataclass(frozen=True)
 class Tanh(Function):
     """The hyperbolic tangent."""
 
@@ -164,7 +152,6 @@ class Tanh(Function):
         return subtract(1, elementwise(Square(), out))
 
 
-@dataclass(frozen=True)
 class Sinh(Function):
     """The hyperbolic sine."""
 
@@ -175,7 +162,6 @@ class Sinh(Function):
         return elementwise(Cosh(), x)
 
 
-@dataclass(frozen=True)
 class Cosh(Function):
     """The hyperbolic cosine."""
 
@@ -186,7 +172,6 @@ class Cosh(Function):
         return elementwise(Sinh(), x)
 
 
-@dataclass(frozen=True)
 class Arctan(Function):
     """The angle in -pi/2..pi/2 whose tangent is x."""
 
@@ -197,7 +182,7 @@ class Arctan(Function):
         return divide(1, add(elementwise(Square(), x), 1))
 
 
-class Inverse(Function):
+class Inverse(Function, family=True):
     """An inverse function of a limited domain."""
 
     singular: ClassVar[bool] = True
@@ -209,7 +194,6 @@ class Inverse(Function):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Arcsin(Inverse):
     """The angle in -pi/2..pi/2 whose sine is x."""
 
@@ -220,7 +204,6 @@ class Arcsin(Inverse):
         return divide(1, elementwise(Sqrt(), subtract(1, elementwise(Square(), x))))
 
 
-@dataclass(frozen=True)
 class Arccos(Inverse):
     """The angle in 0..pi whose cosine is x."""
 
@@ -231,7 +214,6 @@ class Arccos(Inverse):
         return divide(-1, elementwise(Sqrt(), subtract(1, elementwise(Square(), x))))
 
 
-@dataclass(frozen=True)
 class Arcsinh(Function):
     """The inverse of the hyperbolic sine."""
 
@@ -242,7 +224,6 @@ class Arcsinh(Function):
         return divide(1, elementwise(Sqrt(), add(elementwise(Square(), x), 1)))
 
 
-@dataclass(frozen=True)
 class Arccosh(Inverse):
     """The inverse of the hyperbolic cosine, for x of 1 and more."""
 
@@ -259,7 +240,6 @@ class Arccosh(Inverse):
         yield cls(), Z
 
 
-@dataclass(frozen=True)
 class Arctanh(Inverse):
     """The inverse of the hyperbolic tangent, for x in -1..1."""
 
@@ -270,7 +250,6 @@ class Arctanh(Inverse):
         return divide(1, subtract(1, elementwise(Square(), x)))
 
 
-@dataclass(frozen=True)
 class Cbrt(Function):
     """The cube root, of negative numbers too."""
 
@@ -282,7 +261,6 @@ class Cbrt(Function):
         return divide(1 / 3, elementwise(Square(), out))
 
 
-@dataclass(frozen=True)
 class Erf(Function):
     """The error function of floats: `scipy.special.erf`."""
 
@@ -306,7 +284,7 @@ class Erf(Function):
         yield cls(), X * 0.75
 
 
-class Rounding(Unary):
+class Rounding(Unary, family=True):
     """A whole number near x; integers stay as they are. Its derivative is 0 wherever it has one."""
 
     def round(self, e: Emitter, x: Any) -> Any:
@@ -330,7 +308,6 @@ class Rounding(Unary):
             yield cls(), I8
 
 
-@dataclass(frozen=True)
 class Floor(Rounding):
     """The largest whole number not above x."""
 
@@ -340,7 +317,6 @@ class Floor(Rounding):
         return e.floor(x)
 
 
-@dataclass(frozen=True)
 class Ceil(Rounding):
     """The smallest whole number not below x."""
 
@@ -350,7 +326,6 @@ class Ceil(Rounding):
         return e.ceil(x)
 
 
-@dataclass(frozen=True)
 class Trunc(Rounding):
     """x without its fraction."""
 
@@ -360,7 +335,6 @@ class Trunc(Rounding):
         return e.trunc(x)
 
 
-@dataclass(frozen=True)
 class Rint(Rounding):
     """The nearest whole number, of two the even one."""
 

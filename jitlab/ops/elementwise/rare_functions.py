@@ -14,14 +14,13 @@ from jitlab.ops.build_nodes import apply, cast, elementwise
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.numpy_api.arguments import node, refuse
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .arithmetic import I8, J8, SPECIALS, Imag, Real, X, Y, equal, multiply, negative, subtract, unless_zero
 from .math_functions import Exp, Exp2, Trunc
 from .scalars import Scalar, where
 
 
-class LogSum(Elementwise):
+class LogSum(Elementwise, family=True):
     """The logarithm of a sum of powers, from the logarithms of the powers."""
 
     flops_per_element: ClassVar[float] = 40
@@ -50,7 +49,6 @@ class LogSum(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class LogAddExp(LogSum):
     """log(exp(x) + exp(y))."""
 
@@ -63,7 +61,6 @@ class LogAddExp(LogSum):
         return elementwise(Exp(), x)
 
 
-@dataclass(frozen=True)
 class LogAddExp2(LogSum):
     """log2(2**x + 2**y)."""
 
@@ -76,7 +73,6 @@ class LogAddExp2(LogSum):
         return elementwise(Exp2(), x)
 
 
-@dataclass(frozen=True)
 class Heaviside(Elementwise):
     """0 where x < 0, y where x is 0, 1 where x > 0."""
 
@@ -99,7 +95,6 @@ class Heaviside(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class NextAfter(Elementwise):
     """The float next to x on the way to y."""
 
@@ -114,7 +109,6 @@ class NextAfter(Elementwise):
             yield cls(), SPECIALS.astype(dtype), np.roll(SPECIALS, 3).astype(dtype)
 
 
-@dataclass(frozen=True)
 class Spacing(Elementwise):
     """The distance to the next float away from 0, with the sign of x; of float16, as NumPy has it, to the one above."""
 
@@ -139,7 +133,6 @@ class Spacing(Elementwise):
         yield cls(), np.array([1, -1, 0, -0.0, 65504, -3, np.inf, np.nan], np.float16)
 
 
-@dataclass(frozen=True)
 class Ldexp(Elementwise):
     """x * 2**n for an integer n."""
 
@@ -160,7 +153,7 @@ class Ldexp(Elementwise):
         yield cls(), np.array([1.75, 1.5, 3e-40, 1.25], "f4"), np.array([-149, -148, 100, 127], np.int32)
 
 
-class FloatPart(Elementwise):
+class FloatPart(Elementwise, family=True):
     """One of the two results of a ufunc of floats."""
 
     parts: ClassVar[np.ufunc]
@@ -180,7 +173,6 @@ class FloatPart(Elementwise):
         yield cls(), np.array([1e-40, -3.75, 1e38, 1.0], np.float32)
 
 
-@dataclass(frozen=True)
 class Mantissa(FloatPart):
     """The first result of frexp: x = mantissa * 2**exponent."""
 
@@ -195,7 +187,6 @@ class Mantissa(FloatPart):
         return [elementwise(Ldexp(), g, negative(apply(Exponent(), inputs[0])))]
 
 
-@dataclass(frozen=True)
 class Exponent(FloatPart):
     """The second result of frexp, an int32."""
 
@@ -206,7 +197,6 @@ class Exponent(FloatPart):
         return e.exponent(*xs)
 
 
-@dataclass(frozen=True)
 class Fraction(FloatPart):
     """The first result of modf: what is behind the point, with the sign of x."""
 
@@ -223,7 +213,7 @@ class Fraction(FloatPart):
         return [g]
 
 
-class OfIntegers(Elementwise):
+class OfIntegers(Elementwise, family=True):
     """A function of two integers."""
 
     flops_per_element: ClassVar[float] = 40
@@ -235,7 +225,6 @@ class OfIntegers(Elementwise):
         yield cls(), np.array([12, 0, 255], np.uint8), np.array([18, 7, 15], np.uint8)
 
 
-@dataclass(frozen=True)
 class Gcd(OfIntegers):
     """The greatest common divisor of |x| and |y|."""
 
@@ -245,7 +234,6 @@ class Gcd(OfIntegers):
         return e.gcd(*xs)
 
 
-@dataclass(frozen=True)
 class Lcm(OfIntegers):
     """The least common multiple of |x| and |y|."""
 
@@ -255,7 +243,6 @@ class Lcm(OfIntegers):
         return e.lcm(*xs)
 
 
-@dataclass(frozen=True)
 class BitwiseCount(Elementwise):
     """How many bits of |x| are set, a uint8."""
 
@@ -271,7 +258,6 @@ class BitwiseCount(Elementwise):
         yield cls(), np.array([0, 1, 2**63, 2**64 - 1], np.uint64)
 
 
-@dataclass(frozen=True)
 class Complex(Elementwise):
     """The complex number of two parts."""
 

@@ -20,7 +20,6 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.numpy_api.arguments import as_axes, node, operand, refuse
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import arithmetic as ar
 from . import comparison as co
@@ -40,7 +39,6 @@ def scipy_special(name: str) -> Any:
     return getattr(scipy.special, name)
 
 
-@dataclass(frozen=True)
 class Special(Library):
     """A ufunc of scipy.special that SciPy computes: `name` of operands in the dtypes of one of its loops."""
 
@@ -133,7 +131,6 @@ def _over(y: Node, x: Node, at_zero: float) -> Node:
     return select(equal(x, 0), constant(at_zero, x.dtype), divide(y, x))
 
 
-@dataclass(frozen=True)
 class Zeta2(Library):
     """The trigamma function: `scipy.special.polygamma(1, x)`."""
 
@@ -152,7 +149,7 @@ class Zeta2(Library):
         yield cls(), X + 2.6
 
 
-class ScipyFunction(Unary):
+class ScipyFunction(Unary, family=True):
     """A function of float32 or float64 with a loop body; its meaning is SciPy's ufunc of that name."""
 
     scipy_name: ClassVar[str]
@@ -179,7 +176,6 @@ class ScipyFunction(Unary):
         yield cls(), (X * 2).astype(np.float32)
 
 
-@dataclass(frozen=True)
 class Erfc(ScipyFunction):
     """1 - erf(x), without loss where erf(x) is near 1."""
 
@@ -192,7 +188,6 @@ class Erfc(ScipyFunction):
         return multiply(_exp(negative(_square(x))), -2 / ROOT_PI)
 
 
-@dataclass(frozen=True)
 class Erfcx(ScipyFunction):
     """exp(x**2) erfc(x)."""
 
@@ -205,7 +200,6 @@ class Erfcx(ScipyFunction):
         return subtract(multiply(multiply(x, out), 2), 2 / ROOT_PI)
 
 
-@dataclass(frozen=True)
 class Expit(ScipyFunction):
     """The logistic sigmoid 1 / (1 + exp(-x))."""
 
@@ -221,7 +215,6 @@ class Expit(ScipyFunction):
         return multiply(out, apply(Expit(), negative(x)))
 
 
-@dataclass(frozen=True)
 class LogExpit(ScipyFunction):
     """log(expit(x)), without loss at either end."""
 
@@ -235,7 +228,6 @@ class LogExpit(ScipyFunction):
         return apply(Expit(), negative(x))
 
 
-@dataclass(frozen=True)
 class Logit(ScipyFunction):
     """log(x / (1 - x)), without loss near 1/2."""
 
@@ -255,7 +247,6 @@ class Logit(ScipyFunction):
         yield cls(), SPECIALS
 
 
-@dataclass(frozen=True)
 class Ndtr(ScipyFunction):
     """The distribution function of the normal distribution: erfc(-x / sqrt(2)) / 2."""
 
@@ -277,7 +268,6 @@ class Ndtr(ScipyFunction):
         yield cls(), SPECIALS  # far to the left SciPy's own loses digits
 
 
-@dataclass(frozen=True)
 class LogNdtr(ScipyFunction):
     """log(ndtr(x)): far to the left by the scaled complementary error function."""
 
@@ -293,7 +283,7 @@ class LogNdtr(ScipyFunction):
         return multiply(_exp(subtract(multiply(_square(x), -0.5), out)), 1 / math.sqrt(2 * math.pi))
 
 
-class TimesLog(Elementwise):
+class TimesLog(Elementwise, family=True):
     """x times a logarithm of y; 0 where x is 0 and y is not NaN."""
 
     scipy_name: ClassVar[str]
@@ -318,7 +308,6 @@ class TimesLog(Elementwise):
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
-@dataclass(frozen=True)
 class Xlogy(TimesLog):
     """x log(y)."""
 
@@ -330,7 +319,6 @@ class Xlogy(TimesLog):
         return [unless_zero(g, multiply(g, elementwise(fu.Log(), y))), unless_zero(g, multiply(g, _ratio(x, y)))]
 
 
-@dataclass(frozen=True)
 class Xlog1py(TimesLog):
     """x log(1 + y)."""
 
@@ -509,7 +497,6 @@ def _floating(x: Any) -> Node:
     return value
 
 
-@dataclass(frozen=True)
 class I0(Library):
     """`np.i0`: the modified Bessel function of order 0, of real numbers."""
 

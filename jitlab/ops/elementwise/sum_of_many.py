@@ -11,10 +11,8 @@ import numpy as np
 from jitlab.ir import ArrayType, Node
 from jitlab.ops.base import Cost, Elementwise
 from jitlab.ops.emitter import Emitter
-from jitlab.support.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True)
 class AddN(Elementwise):
     """a + b + c + ..., from left to right; all of one shape and dtype."""
 

@@ -12,7 +12,6 @@ import numpy as np
 from jitlab.ir import ArrayType, Extent, Node, NotRolled, fixed, poly, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, result_dtype
-from jitlab.support.lazy_dataclass import dataclass
 
 from .creation import fill
 from .views import (
@@ -28,7 +27,6 @@ from .views import (
 INT64 = np.dtype("i8")
 
 
-@dataclass(frozen=True)
 class Concatenate(Operation):
     """The inputs one after the other along `axis`."""
 

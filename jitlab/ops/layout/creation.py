@@ -11,16 +11,13 @@ from jitlab.ir import ArrayType, Node, plain
 from jitlab.ops.base import Generated
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.emitter import Emitter
-from jitlab.support.lazy_dataclass import dataclass
 
 BOOL, INT64 = np.dtype(bool), np.dtype("i8")
 
 
-@dataclass(frozen=True)
 class Fill(Generated):
     """One value everywhere: zeros, ones, full. (`empty` too: a fresh array has no other meaning in a graph.)"""
 
-    shape: tuple[int, ...]
     flops_per_element: ClassVar[float] = 0
     differentiable: ClassVar[bool] = True
 
@@ -45,7 +42,6 @@ class Fill(Generated):
         yield cls(()), np.True_
 
 
-@dataclass(frozen=True)
 class Range(Generated):
     """arange: its first element, its second, and the rest at the same distance; NumPy computes first + i * (second - first)."""
 
@@ -92,7 +88,6 @@ class Range(Generated):
         yield cls((0,)), np.float32(7), np.float32(5)
 
 
-@dataclass(frozen=True)
 class LinSpace(Generated):
     """linspace(first, last), `steps` apart: steps is one less than the length when the end point belongs to it."""
 
@@ -138,7 +133,6 @@ class LinSpace(Generated):
         yield cls((1,), True), np.float64(3), np.float64(-2), np.int64(0)
 
 
-@dataclass(frozen=True)
 class Eye(Generated):
     """True on the k-th diagonal."""
 
@@ -162,7 +156,6 @@ class Eye(Generated):
         yield (cls((3, 2), -1),)
 
 
-@dataclass(frozen=True)
 class Tri(Generated):
     """True at and below the k-th diagonal."""
 

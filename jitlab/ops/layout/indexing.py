@@ -11,14 +11,12 @@ import numpy as np
 from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_shape
 from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, constant, fitting
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import moving_subscripts
 from .creation import zeros
 from .views import Update, View, broadcast_to, reshape, transpose
 
 
-@dataclass(frozen=True)
 class Take(Operation):
     """The elements of x at integer positions along `axis`; negative ones count from the end, others raise IndexError."""
 
@@ -55,7 +53,6 @@ class Take(Operation):
         yield cls(0), x, np.zeros((0,), np.uint8)
 
 
-@dataclass(frozen=True)
 class Gather(Operation):
     """x at the positions that several integer arrays give along `axes`; the axes of the positions come first."""
 
@@ -88,7 +85,7 @@ class Gather(Operation):
         yield cls((0, 2)), x, np.array([[1], [0]]), np.array([0, 3, -1])
 
 
-class Scatter(Operation):
+class Scatter(Operation, family=True):
     """x with values put at the positions that integer arrays give along `axes`; a value has the positions' axes first."""
 
     axes: tuple[int, ...]
@@ -113,16 +110,13 @@ class Scatter(Operation):
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         x = np.arange(12.0).reshape(3, 4)
-        yield cls((0,)), x, 0.5 * np.arange(8.0).reshape(2, 4), np.array([2, -3])  # type: ignore[call-arg]
-        yield cls((1,)), x, 0.5 * np.arange(9.0).reshape(3, 3), np.array([1, 1, 0])  # type: ignore[call-arg]
-        yield cls((0, 1)), x, np.arange(3.0), np.array([2, 0, 1]), np.array([1, -1, 0])  # type: ignore[call-arg]
+        yield cls((0,)), x, 0.5 * np.arange(8.0).reshape(2, 4), np.array([2, -3])
+        yield cls((1,)), x, 0.5 * np.arange(9.0).reshape(3, 3), np.array([1, 1, 0])
+        yield cls((0, 1)), x, np.arange(3.0), np.array([2, 0, 1]), np.array([1, -1, 0])
 
 
-@dataclass(frozen=True)
 class ScatterUpdate(Scatter):
     """x[indices] = value; of repeated positions the last one stays."""
-
-    axes: tuple[int, ...]
 
     def numpy(self, *arrays: Any) -> Any:
         x, value, *indices = arrays
@@ -149,11 +143,9 @@ class ScatterUpdate(Scatter):
         return [kept, choose(last, taken, constant(0, g.dtype)), *(None for _ in indices)]
 
 
-@dataclass(frozen=True)
 class ScatterAdd(Scatter):
     """x[indices] += value with repeated positions added up, as `np.add.at` does."""
 
-    axes: tuple[int, ...]
     tf_name: ClassVar[str | None] = "TensorScatterAdd"
     flops_per_element: ClassVar[float] = 1
 

@@ -39,7 +39,6 @@ INT64 = np.dtype("i8")
 ONE = Poly.constant(1)
 
 
-@dataclass(frozen=True)
 class Position(Operation):
     """A position on an axis of `extent` elements: a negative one counts from the end, one outside raises IndexError."""
 

@@ -12,13 +12,11 @@ import numpy as np
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply
-from jitlab.support.lazy_dataclass import dataclass
 
 #: One entry for each base axis: (offset, step, axis of the view that runs along it, or None for a fixed position).
 AxisMap = tuple[tuple[int, int, int | None], ...]
 
 
-@dataclass(frozen=True)
 class View(Operation):
     """Part of a base, seen through strides: slices, elements, transposes, flips, new axes, broadcasts and compositions."""
 
@@ -85,7 +83,6 @@ class View(Operation):
         return f"{self.name}[{_map_text(self.map)}]"
 
 
-@dataclass(frozen=True)
 class Update(Operation):
     """The base with the mapped region replaced by a value of shape `shape`: the only way an array changes."""
 
@@ -131,7 +128,6 @@ class Update(Operation):
         return f"{self.name}[{_map_text(self.map)}]"
 
 
-@dataclass(frozen=True)
 class Reshape(Operation):
     """The same elements in C order under another shape."""
 

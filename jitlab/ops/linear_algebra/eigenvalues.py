@@ -15,7 +15,6 @@ from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.library_operations import call, results_of
 from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import (
     HERMITIAN,
@@ -33,7 +32,6 @@ from .linear_systems import (
 from .matrix_products import matmul
 
 
-@dataclass(frozen=True)
 class Eigh(MatrixLibrary):
     """Ascending eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices; one triangle is read.
 
@@ -73,7 +71,6 @@ class Eigh(MatrixLibrary):
         yield cls(), np.empty((2, 0, 0))
 
 
-@dataclass(frozen=True)
 class Eigvalsh(MatrixLibrary):
     """Ascending eigenvalues of symmetric or Hermitian matrices; one triangle is read.
 
@@ -116,7 +113,6 @@ def _spectral(vectors: Node, of_values: Node | None, through_vectors: Node | Non
     return hermitian_part(matmul(both, adjoint(vectors)))
 
 
-@dataclass(frozen=True)
 class Eig(MatrixLibrary):
     """Eigenvalues and unit eigenvectors (columns) of complex square matrices, in LAPACK's order.
 
@@ -159,7 +155,6 @@ class Eig(MatrixLibrary):
         yield cls(), np.empty((2, 0, 0), "c16")
 
 
-@dataclass(frozen=True)
 class Eigvals(MatrixLibrary):
     """Eigenvalues of complex square matrices, in LAPACK's order.
 

@@ -15,7 +15,6 @@ from jitlab.ops.layout.concatenation import concatenate, part_view
 from jitlab.ops.layout.creation import Eye, Tri, zeros
 from jitlab.ops.library_operations import call, results_of
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import (
     HERMITIAN,
@@ -37,7 +36,6 @@ from .matrix_products import matmul
 TALL = np.concatenate([A, A[:2] ** 2 - 1.5])
 
 
-@dataclass(frozen=True)
 class Cholesky(MatrixLibrary):
     """The triangular l with l @ l^H = a (with `upper` u, u^H @ u = a) of a positive definite matrix, of which one triangle is
     read. Raises LinAlgError at run time for one that is not.
@@ -74,7 +72,6 @@ class Cholesky(MatrixLibrary):
         yield cls(), np.empty((2, 0, 0))
 
 
-@dataclass(frozen=True)
 class Qr(MatrixLibrary):
     """q with orthonormal columns and upper triangular r, q @ r = a[..., m, n]; with `complete` q is square.
 
@@ -120,7 +117,6 @@ class Qr(MatrixLibrary):
         yield cls(), np.empty((2, 0, 3))
 
 
-@dataclass(frozen=True)
 class QrTriangle(MatrixLibrary):
     """The upper triangular factor r of a QR factorisation alone. Gradient: that of `Qr`."""
 
@@ -147,7 +143,6 @@ class QrTriangle(MatrixLibrary):
         yield cls(), np.stack([A, A.T]).astype("f4")
 
 
-@dataclass(frozen=True)
 class QrRaw(MatrixLibrary):
     """What LAPACK's geqrf leaves: h (transposed as NumPy gives it) with r and the reflectors, and their factors tau."""
 

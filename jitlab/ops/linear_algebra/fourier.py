@@ -26,7 +26,6 @@ from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.library_operations import Library
 from jitlab.ops.numpy_api.arguments import as_axis, as_count, node, operand, refuse
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import numpys_error
 
@@ -37,11 +36,10 @@ ADJOINT: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward":
 ROWS = np.array([[1.0, -2.0, 0.5, 3.0, 0.25], [0.0, 1.5, -1.0, 2.0, 4.0]])
 
 
-class Transform(Library):
-    """Of each row along `axis` (not negative); `norm` says which direction is divided by the length."""
+class Transform(Library, family=True):
+    """Of each row along `axis` (not negative); `norm`, a field of each, says which direction is divided by the length."""
 
     axis: int
-    norm: Norm
     differentiable: ClassVar[bool] = True
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
@@ -50,11 +48,9 @@ class Transform(Library):
         return Cost(int(2.5 * int(longest) * math.log2(n)), types[0].nbytes, out.nbytes)
 
 
-@dataclass(frozen=True)
 class Fft(Transform):
     """The transform of complex rows, or with `inverse` the inverse transform."""
 
-    axis: int
     inverse: bool = False
     norm: Norm = "backward"
     tf_name: ClassVar[str | None] = "FFT"
@@ -80,11 +76,9 @@ class Fft(Transform):
         yield cls(1, norm="forward"), (ROWS + 2j)[:, :1]
 
 
-@dataclass(frozen=True)
 class Rfft(Transform):
     """The first n // 2 + 1 entries of the transform of real rows of length n."""
 
-    axis: int
     norm: Norm = "backward"
     tf_name: ClassVar[str | None] = "RFFT"
 
@@ -108,11 +102,9 @@ class Rfft(Transform):
         yield cls(1), ROWS[:, :1].copy()
 
 
-@dataclass(frozen=True)
 class Irfft(Transform):
     """The real rows, of length 2 * (m - 1) or with `odd` 2 * m - 1, of which the m entries are the Hermitian spectrum."""
 
-    axis: int
     odd: bool = False
     norm: Norm = "backward"
     tf_name: ClassVar[str | None] = "IRFFT"

@@ -38,7 +38,6 @@ from jitlab.ops.layout.views import expand_dims, reshape, squeeze, transpose
 from jitlab.ops.library_operations import Library, call, results_of
 from jitlab.ops.numpy_api.arguments import node
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .matrix_products import matmul, swap_last
 
@@ -49,7 +48,7 @@ HERMITIAN = (A + 0.5j * B @ B.T[:, ::-1]) @ np.conj(A + 0.5j * B @ B.T[:, ::-1])
 FLOAT64 = np.dtype("f8")
 
 
-class MatrixLibrary(Library):
+class MatrixLibrary(Library, family=True):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
     may_raise: ClassVar[bool] = True  # LinAlgError
@@ -67,7 +66,6 @@ class MatrixLibrary(Library):
         return Cost(int(work), sum(t.nbytes for t in types), written)
 
 
-@dataclass(frozen=True)
 class Solve(MatrixLibrary):
     """x with a @ x = b: a[..., m, m], b[..., m, k] -> [..., m, k]. Raises LinAlgError for a singular matrix at run time.
 
@@ -97,7 +95,6 @@ class Solve(MatrixLibrary):
         yield cls(), np.empty((0, 2, 2)), np.empty((0, 2, 3))
 
 
-@dataclass(frozen=True)
 class Inv(MatrixLibrary):
     """The inverse of each matrix. A singular one raises LinAlgError at run time, or gives NaNs if `quiet`.
 
@@ -140,7 +137,6 @@ class Inv(MatrixLibrary):
         yield cls(quiet=True), np.stack([A, np.ones((3, 3))])
 
 
-@dataclass(frozen=True)
 class Det(MatrixLibrary):
     """The determinant of each matrix.
 
@@ -169,7 +165,6 @@ class Det(MatrixLibrary):
         yield cls(), np.empty((2, 0, 0))
 
 
-@dataclass(frozen=True)
 class SlogDet(MatrixLibrary):
     """Sign (of a complex matrix: a number on the unit circle) and logarithm of the absolute value of each determinant.
 

@@ -12,7 +12,6 @@ from jitlab.ops.base import Cost, Operation, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, result_dtype
 from jitlab.ops.elementwise.arithmetic import conj, multiply
 from jitlab.ops.layout.views import expand_dims, squeeze, transpose
-from jitlab.support.lazy_dataclass import dataclass
 
 M = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
 N = np.array([[1.0, 2.0, -1.0, 0.5], [0.0, 1.5, 3.0, -2.0], [2.5, -0.5, 1.0, 1.0]])
@@ -21,7 +20,7 @@ N = np.array([[1.0, 2.0, -1.0, 0.5], [0.0, 1.5, 3.0, -2.0], [2.5, -0.5, 1.0, 1.0
 HALF = np.dtype("f2")
 
 
-class Product(Operation):
+class Product(Operation, family=True):
     """Sums of products over the inner axis; both inputs have one dtype."""
 
     differentiable: ClassVar[bool] = True
@@ -36,7 +35,6 @@ class Product(Operation):
         return Cost(flops, x.nbytes + y.nbytes, out.nbytes)
 
 
-@dataclass(frozen=True)
 class MatMul(Product):
     """x @ y of matrices or vectors: a vector on the left is a row, on the right a column, and its axis goes away."""
 
@@ -72,7 +70,6 @@ class MatMul(Product):
         yield cls(), np.empty((2, 0)), np.empty((0, 3))
 
 
-@dataclass(frozen=True)
 class BatchMatMul(Product):
     """x @ y of stacks of matrices; the leading axes broadcast."""
 

@@ -17,7 +17,6 @@ from jitlab.ops.layout.views import expand_dims, squeeze
 from jitlab.ops.library_operations import call, results_of
 from jitlab.ops.numpy_api.arguments import NoValue, node
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .linear_systems import (
     SYMMETRIC,
@@ -41,7 +40,6 @@ from .matrix_products import matmul
 WIDE = np.concatenate([A, B], axis=1)[:, :4]
 
 
-@dataclass(frozen=True)
 class Svd(MatrixLibrary):
     """u, s, v^H with a[..., m, n] = u @ diag(s) @ v^H, s descending; `full`: u and v are square.
 
@@ -100,7 +98,6 @@ class Svd(MatrixLibrary):
         yield cls(), np.empty((2, 0, 3))
 
 
-@dataclass(frozen=True)
 class SvdVals(MatrixLibrary):
     """The descending singular values of each matrix. Gradient: u diag(g) v^H, Giles (2008), 3.2, the vectors being computed
     for it."""
@@ -165,7 +162,6 @@ def _svd_gradient(u: Node, s: Node, vh: Node, of_u: Node | None, of_s: Node | No
     return result
 
 
-@dataclass(frozen=True)
 class Pinv(MatrixLibrary):
     """The pseudo-inverse of a[..., m, n]; singular values up to `rcond` (the second operand) times the largest count as 0.
 
@@ -215,7 +211,6 @@ def _pinv_gradient(a: Node, p: Node, g: Node) -> Node:
     return add(subtract(second, first), third)
 
 
-@dataclass(frozen=True)
 class Lstsq(MatrixLibrary):
     """The least-squares solution of smallest norm of a[m, n] @ x = b[m, k], the rank of a and its singular values.
 

@@ -104,20 +104,18 @@ class Geometry:
             yield tap, tuple(places)
 
 
-class Windowed(Library):
+class Windowed(Library, family=True):
     """An operation on windows of an array."""
 
     geometry: Geometry
-
     differentiable: ClassVar[bool] = True
-    stem_name: ClassVar[str] = ""
 
     @property
     def stem(self) -> str:
         return self.name.lower()
 
 
-class Convolution(Windowed):
+class Convolution(Windowed, family=True):
     """Sums of products of windows with filters."""
 
     suffix: ClassVar[str] = ""
@@ -141,14 +139,11 @@ class Convolution(Windowed):
         yield Geometry((1,), ((1, 1),), (2,), (1,), 1), X[..., 0], W[..., 0]
 
 
-@dataclass(frozen=True)
 class Conv(Convolution):
     """The sums of products of each window of x with each filter: x[N, C, *S], w[O, C / groups, *K] -> [N, O, *P].
 
     What machine learning calls a convolution: the filters are not turned round.
     """
-
-    geometry: Geometry
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         x, w = types
@@ -182,13 +177,10 @@ class Conv(Convolution):
             yield cls(geometry), x, w
 
 
-@dataclass(frozen=True)
 class ConvInput(Convolution):
     """The transpose of `Conv` along x, spatial `size`: y[N, O, *P], w[O, C / groups, *K] -> [N, C, *size]."""
 
-    geometry: Geometry
     size: tuple[int, ...]
-
     suffix: ClassVar[str] = "BackpropInput"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -225,14 +217,11 @@ class ConvInput(Convolution):
             yield cls(geometry, x.shape[2:]), Conv(geometry).numpy(x, w), w
 
 
-@dataclass(frozen=True)
 class ConvFilter(Convolution):
     """The transpose of `Conv` along w, of the spatial extents `kernel`:
     x[N, C, *S], y[N, O, *P] -> [O, C / groups, *kernel]."""
 
-    geometry: Geometry
     kernel: tuple[int, ...]
-
     suffix: ClassVar[str] = "BackpropFilter"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:

@@ -14,17 +14,15 @@ import numpy as np
 from jitlab.ir import ArrayType, Node, plain
 from jitlab.ops.base import Cost
 from jitlab.ops.build_nodes import apply
-from jitlab.support.lazy_dataclass import dataclass
 
 from .convolution import KINDS, Geometry, Windowed, X, window_counts
 
 
-class Pooling(Windowed):
+class Pooling(Windowed, family=True):
     """An operation on windows of `kernel` elements."""
 
     kernel: tuple[int, ...]
-
-    stem_name: ClassVar[str] = ""
+    stem_name: ClassVar[str]
 
     @property
     def name(self) -> str:
@@ -64,12 +62,8 @@ def least(dtype: np.dtype) -> Any:
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-@dataclass(frozen=True)
 class MaxPool(Pooling):
     """The greatest element of each window; NaN where it has one."""
-
-    geometry: Geometry
-    kernel: tuple[int, ...]
 
     stem_name: ClassVar[str] = "MaxPool"
 
@@ -90,12 +84,8 @@ class MaxPool(Pooling):
         yield cls(Geometry((2,), ((0, 0),), (1,), (1,)), (2,)), np.arange(12, dtype=np.int8).reshape(1, 2, 6)
 
 
-@dataclass(frozen=True)
 class MaxPoolGrad(Pooling):
     """The cotangents y[N, C, *P] of the greatest elements, put where those are in x[N, C, *S]."""
-
-    geometry: Geometry
-    kernel: tuple[int, ...]
 
     stem_name: ClassVar[str] = "MaxPoolGrad"
 
@@ -119,12 +109,8 @@ class MaxPoolGrad(Pooling):
             yield cls(*fields), x, MaxPool(*fields).numpy(x)
 
 
-@dataclass(frozen=True)
 class MaxPoolPick(Pooling):
     """Of each window the element of z[N, C, *S] where x[N, C, *S] has its greatest one."""
-
-    geometry: Geometry
-    kernel: tuple[int, ...]
 
     stem_name: ClassVar[str] = "MaxPoolGradGrad"
 
@@ -146,7 +132,7 @@ class MaxPoolPick(Pooling):
             yield cls(*fields), x, x * 2 + 1
 
 
-class Mean(Pooling):
+class Mean(Pooling, family=True):
     """Means of windows, and what is linear in the same way."""
 
     def inside(self, size: Sequence[int], dtype: Any) -> np.ndarray:
@@ -155,12 +141,8 @@ class Mean(Pooling):
         return counts
 
 
-@dataclass(frozen=True)
 class AvgPool(Mean):
     """The mean of each window, of those of its elements that lie inside the array."""
-
-    geometry: Geometry
-    kernel: tuple[int, ...]
 
     stem_name: ClassVar[str] = "AvgPool"
 
@@ -180,12 +162,9 @@ class AvgPool(Mean):
             yield cls(*fields), x
 
 
-@dataclass(frozen=True)
 class AvgPoolGrad(Mean):
     """The transpose of `AvgPool` of an x of spatial `size`: each window's cotangent in equal shares to its elements."""
 
-    geometry: Geometry
-    kernel: tuple[int, ...]
     size: tuple[int, ...]
     stem_name: ClassVar[str] = "AvgPoolGrad"
 

@@ -21,7 +21,6 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.reducing.axis_reductions import CountNonzero, highest, lowest
 from jitlab.ops.reducing.scans import accumulate_rule
 from jitlab.ops.registry import FUNCTIONS, rule, update
-from jitlab.support.lazy_dataclass import dataclass
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .rules_reductions import Kind, extreme_rule, flag, is_written, masked, started, sum_rule, truth_rule
@@ -57,7 +56,6 @@ def operation_of(ufunc: np.ufunc) -> Elementwise | None:
     return None if kind is None else kind()
 
 
-@dataclass(frozen=True)
 class Fold(Reduction):
     """`ufunc.reduce` of a function whose order does not count: `np.bitwise_or.reduce`, `np.logaddexp.reduce`, ..."""
 
@@ -138,7 +136,6 @@ def neutral_of(ufunc: np.ufunc, dtype: np.dtype) -> Any:
     return 1 if ufunc is np.lcm else ufunc.identity
 
 
-@dataclass(frozen=True)
 class UfuncMethod(Library):
     """A method of a ufunc that NumPy runs: what has no loop body, and `reduceat`. Inputs: the array, then what it wants."""
 

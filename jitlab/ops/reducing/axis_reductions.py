@@ -16,7 +16,6 @@ from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, eq
 from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.views import broadcast_to, expand_dims
-from jitlab.support.lazy_dataclass import dataclass
 
 BOOL, INT64 = np.dtype(bool), np.dtype("i8")
 MATRIX = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
@@ -24,7 +23,6 @@ WITH_NAN = np.array([[1.0, np.nan, 0.0, -0.0], [2.0, 5.0, 5.0, -np.inf]])
 SMALL_INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
 
 
-@dataclass(frozen=True)
 class Sum(Reduction):
     """Sum of the elements along `axes`; small integers are widened as NumPy does."""
 
@@ -63,7 +61,6 @@ class Sum(Reduction):
         yield cls(axes=(1,)), MATRIX + 2j
 
 
-@dataclass(frozen=True)
 class SignedSum(Sum):
     """A sum that starts with -0.0, which changes no element's sign, to be added to `initial`."""
 
@@ -83,7 +80,6 @@ class SignedSum(Sum):
         yield cls(axes=(0,)), np.empty((0, 3))
 
 
-@dataclass(frozen=True)
 class Mean(Reduction):
     """Mean of the elements along `axes`: float64 of integers and bools; `reduce` casts float16 to float32 and back."""
 
@@ -129,7 +125,6 @@ class Mean(Reduction):
         yield cls(axes=(0,)), np.empty((0, 3))
 
 
-@dataclass(frozen=True)
 class Prod(Reduction):
     """Product of the elements along `axes`; small integers are widened as NumPy does."""
 
@@ -181,7 +176,7 @@ class Prod(Reduction):
         yield cls(axes=(0,)), MATRIX + 2j
 
 
-class ExtremeOf(Reduction):
+class ExtremeOf(Reduction, family=True):
     """The largest or smallest element. Equal ones share the cotangent."""
 
     has_identity: ClassVar[bool] = False
@@ -204,7 +199,6 @@ class ExtremeOf(Reduction):
         yield cls(axes=(1,)), MATRIX[:, ::-1] + 2j * MATRIX
 
 
-@dataclass(frozen=True)
 class Max(ExtremeOf):
     """The largest element along `axes`; NaN if one is NaN."""
 
@@ -223,7 +217,6 @@ class Max(ExtremeOf):
         return self.step(e, left, right, None)
 
 
-@dataclass(frozen=True)
 class Min(ExtremeOf):
     """The smallest element along `axes`; NaN if one is NaN."""
 
@@ -242,7 +235,7 @@ class Min(ExtremeOf):
         return self.step(e, left, right, None)
 
 
-class Truth(Reduction):
+class Truth(Reduction, family=True):
     """A bool from the truth of the elements."""
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
@@ -259,7 +252,6 @@ class Truth(Reduction):
         yield cls(axes=(1,)), np.array([[0j, 1j], [0j, 0j]])
 
 
-@dataclass(frozen=True)
 class Any_(Truth):
     """Is any element true?"""
 
@@ -278,7 +270,6 @@ class Any_(Truth):
         return e.or_(left, right)
 
 
-@dataclass(frozen=True)
 class All(Truth):
     """Are all elements true?"""
 
@@ -295,7 +286,6 @@ class All(Truth):
         return e.and_(left, right)
 
 
-@dataclass(frozen=True)
 class CountNonzero(Reduction):
     """How many elements are not zero."""
 
@@ -322,7 +312,7 @@ class CountNonzero(Reduction):
         yield from Truth.samples.__func__(cls)  # type: ignore[attr-defined]
 
 
-class ArgExtreme(Reduction):
+class ArgExtreme(Reduction, family=True):
     """The position of the largest or smallest element, the first of equal ones; of the first NaN if there is one.
 
     The accumulator is (best element, its position); -1 stands for no element yet. Positions decide between equals, so
@@ -379,7 +369,6 @@ class ArgExtreme(Reduction):
         yield cls(axes=(1,)), np.array([[1 + 2j, 1 + 3j, 1 + 1j], [0j, complex(0, np.nan), complex(np.nan, 1)]])
 
 
-@dataclass(frozen=True)
 class ArgMax(ArgExtreme):
     """The position of the largest element along one axis, or along all of them in C order."""
 
@@ -390,7 +379,6 @@ class ArgMax(ArgExtreme):
         return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
 
 
-@dataclass(frozen=True)
 class ArgMin(ArgExtreme):
     """The position of the smallest element along one axis, or along all of them in C order."""
 

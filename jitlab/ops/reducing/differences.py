@@ -19,7 +19,6 @@ from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape
 from jitlab.ops.library_operations import Library
 from jitlab.ops.numpy_api.arguments import as_axis, node, nodes, operand
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import axis_reductions as re
 from .scans import cumsum, scatter_along
@@ -198,7 +197,6 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
 # -- convolution
 
 
-@dataclass(frozen=True)
 class Convolve(Library):
     """The discrete convolution of two vectors: whole ("full"), where they overlap wholly ("valid"), or its middle ("same")."""
 
@@ -274,7 +272,6 @@ def _vector(x: Node, name: str) -> Node:
     return x
 
 
-@dataclass(frozen=True)
 class Correlate(Library):
     """c[k] = Σ a[n + k] conj(v[n])."""
 
@@ -323,7 +320,6 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Node:
 # -- interpolation
 
 
-@dataclass(frozen=True)
 class Interp(Library):
     """Linear interpolation at x of the points (xp, fp); `left` and `right` of them."""
 

@@ -20,7 +20,6 @@ from jitlab.ops.numpy_api.arguments import NoValue, as_axes, as_axis, as_dtype, 
 from jitlab.ops.numpy_api.rules_reductions import degrees_of_freedom, flag, mask_for, squared, sum_rule, var
 from jitlab.ops.numpy_api.rules_reductions import mean as mean_rule
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from . import axis_reductions as re
 
@@ -156,7 +155,6 @@ def _by_count(total: Node, count: Node) -> Node:
     return cast(ar.divide(total, count), total.dtype)
 
 
-@dataclass(frozen=True)
 class NanArg(Library):
     """The place of the largest or smallest element that is not NaN; nothing but NaN is NumPy's ValueError."""
 
@@ -304,7 +302,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: Any = True, *, dtype: Any = None) ->
 # -- histograms
 
 
-@dataclass(frozen=True)
 class Histogram(Library):
     """Counts in bins, and the edges of the bins. Inputs: the elements, the edges where they are given, the weights."""
 
@@ -385,7 +382,6 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _histogram(a, bins, range, False, weights, only_edges=True)
 
 
-@dataclass(frozen=True)
 class HistogramDD(Library):
     """Counts in bins of several dimensions, and the edges of each. Inputs: points [n, d], edges that are given, the weights."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from jitlab.ops.layout.indexing import ScatterAdd
 from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.numpy_api.arguments import along, as_axis, as_dtype, node, refuse
 from jitlab.ops.registry import rule
-from jitlab.support.lazy_dataclass import dataclass
 
 from .axis_reductions import highest, lowest
 
@@ -28,14 +28,14 @@ WITH_NAN = np.array([[-0.0, 1.0, np.nan, 2.0], [np.inf, -np.inf, 3.0, 0.0]])
 INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
 
 
-class Scan(Operation):
+class Scan(Operation, family=True):
     """Each element is the running value after it: out[0] = x[0], out[i] = out[i-1] ∘ x[i] along `axis`, bit for bit.
 
     `reverse` starts from the last element. The result has the dtype of x: the rule casts it first.
     """
 
     axis: int
-    reverse: bool
+    reverse: bool = False
     ufunc: ClassVar[np.ufunc]
 
     def numpy(self, *arrays: Any) -> Any:
@@ -79,22 +79,19 @@ class Scan(Operation):
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(0, False), MATRIX  # type: ignore[call-arg]
-        yield cls(1, True), MATRIX  # type: ignore[call-arg]
-        yield cls(1, False), WITH_NAN  # type: ignore[call-arg]
-        yield cls(1, False), INTS  # type: ignore[call-arg]
-        yield cls(0, False), MATRIX > 0  # type: ignore[call-arg]
-        yield cls(0, False), np.arange(5.0, dtype=np.float16)  # type: ignore[call-arg]
-        yield cls(1, False), np.zeros((3, 0))  # type: ignore[call-arg]
-        yield cls(0, True), np.ones((1, 3))  # type: ignore[call-arg]
+        yield cls(0, False), MATRIX
+        yield cls(1, True), MATRIX
+        yield cls(1, False), WITH_NAN
+        yield cls(1, False), INTS
+        yield cls(0, False), MATRIX > 0
+        yield cls(0, False), np.arange(5.0, dtype=np.float16)
+        yield cls(1, False), np.zeros((3, 0))
+        yield cls(0, True), np.ones((1, 3))
 
 
-@dataclass(frozen=True)
 class CumSum(Scan):
     """Running sums along `axis`."""
 
-    axis: int
-    reverse: bool = False
     tf_name: ClassVar[str | None] = "Cumsum"
     ufunc: ClassVar[np.ufunc] = np.add
     differentiable: ClassVar[bool] = True
@@ -116,12 +113,9 @@ class CumSum(Scan):
         yield cls(0), MATRIX + 2j * MATRIX[::-1]
 
 
-@dataclass(frozen=True)
 class CumProd(Scan):
     """Running products along `axis`."""
 
-    axis: int
-    reverse: bool = False
     tf_name: ClassVar[str | None] = "Cumprod"
     ufunc: ClassVar[np.ufunc] = np.multiply
     differentiable: ClassVar[bool] = True
@@ -161,11 +155,9 @@ class CumProd(Scan):
         yield cls(0), MATRIX + 2j + 1
 
 
-class CumExtreme(Scan):
+class CumExtreme(Scan, family=True):
     """The largest or smallest element so far; NaN from the first NaN on. The cotangent goes to the latest that reached it."""
 
-    axis: int
-    reverse: bool
     differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -180,12 +172,9 @@ class CumExtreme(Scan):
         return [scatter_along(x.shape, g, source, self.axis)]
 
 
-@dataclass(frozen=True)
 class CumMax(CumExtreme):
     """The largest element so far along `axis`."""
 
-    axis: int
-    reverse: bool = False
     ufunc: ClassVar[np.ufunc] = np.maximum
 
     def neutral(self, dtype: np.dtype) -> Any:
@@ -195,12 +184,9 @@ class CumMax(CumExtreme):
         return Maximum().body(e, total, x)
 
 
-@dataclass(frozen=True)
 class CumMin(CumExtreme):
     """The smallest element so far along `axis`."""
 
-    axis: int
-    reverse: bool = False
     ufunc: ClassVar[np.ufunc] = np.minimum
 
     def neutral(self, dtype: np.dtype) -> Any:
@@ -210,13 +196,10 @@ class CumMin(CumExtreme):
         return Minimum().body(e, total, x)
 
 
-@dataclass(frozen=True)
 class Accumulate(Scan):
     """`ufunc.accumulate` of any other function of two elements: `np.bitwise_or.accumulate`, `np.fmax.accumulate`, ..."""
 
-    op: Elementwise
-    axis: int
-    reverse: bool = False
+    op: Elementwise = field(kw_only=True)
 
     @property
     def name(self) -> str:
@@ -240,10 +223,10 @@ class Accumulate(Scan):
         from jitlab.ops.elementwise.arithmetic import Fmax, RealDiv
         from jitlab.ops.elementwise.comparison import BitwiseXor, LogicalAnd
 
-        yield cls(BitwiseXor(), 1), INTS
-        yield cls(LogicalAnd(), 0), MATRIX > 0
-        yield cls(RealDiv(), 1, True), MATRIX + 5
-        yield cls(Fmax(), 1), WITH_NAN
+        yield cls(1, op=BitwiseXor()), INTS
+        yield cls(0, op=LogicalAnd()), MATRIX > 0
+        yield cls(1, True, op=RealDiv()), MATRIX + 5
+        yield cls(1, op=Fmax()), WITH_NAN
 
 
 def scatter_along(shape: Sequence[int], g: Node, where: Node, axis: int) -> Node:
@@ -324,7 +307,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Any:
         op = operation_of(ufunc)
         if op is None or not _keeps(ufunc, wanted) or (ufunc is np.power and wanted.kind == "i"):  # which may raise
             return by_numpy(ufunc, "accumulate", x, axis=axis, dtype=wanted)
-        return apply(Accumulate(op, axis), cast(x, wanted))
+        return apply(Accumulate(axis, op=op), cast(x, wanted))
 
     return accumulate
 

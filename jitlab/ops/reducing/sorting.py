@@ -19,7 +19,6 @@ from jitlab.ops.library_operations import Library, call
 from jitlab.ops.numpy_api.arguments import along, as_axes, as_axis, node, nodes, refuse
 from jitlab.ops.numpy_api.rules_reductions import flag
 from jitlab.ops.registry import rule, update
-from jitlab.support.lazy_dataclass import dataclass
 
 from .scans import positions_along, scatter_along
 
@@ -29,7 +28,7 @@ WITH_NAN = np.array([[-0.0, 1.0, np.nan, 0.0], [np.inf, -np.inf, 3.0, 0.0]])
 INTS = np.array([[100, 7, -3, 7], [7, -128, 127, 0]], np.int8)
 
 
-class Ordered(Library):
+class Ordered(Library, family=True):
     """Elements of one axis in another order."""
 
     axis: int
@@ -53,11 +52,9 @@ class Ordered(Library):
         return Cost(int(int(types[0].size) * np.log2(n)), types[0].nbytes, types[0].nbytes)
 
 
-@dataclass(frozen=True)
 class Sort(Ordered):
     """`np.sort` along one axis; NaN last. Equal elements share no gradient: each keeps its own."""
 
-    axis: int
     kind: str = "quicksort"
 
     def numpy(self, *arrays: Any) -> Any:
@@ -75,7 +72,6 @@ class Sort(Ordered):
         yield cls(0), np.zeros((0, 3))
 
 
-@dataclass(frozen=True)
 class ArgSort(Library):
     """The order that sorts an axis."""
 
@@ -96,11 +92,9 @@ class ArgSort(Library):
         yield cls(1, "stable"), INTS
 
 
-@dataclass(frozen=True)
 class Partition(Ordered):
     """`np.partition`: the elements `kth` where a sort puts them, smaller ones before, larger ones after."""
 
-    axis: int
     kth: tuple[int, ...]
 
     def numpy(self, *arrays: Any) -> Any:
@@ -115,7 +109,6 @@ class Partition(Ordered):
         yield cls(1, (0, 3)), INTS
 
 
-@dataclass(frozen=True)
 class ArgPartition(Library):
     """The order that partitions an axis."""
 
@@ -134,7 +127,6 @@ class ArgPartition(Library):
         yield cls(1, (2,)), X
 
 
-@dataclass(frozen=True)
 class LexSort(Library):
     """The order that sorts by several keys, the last one first."""
 
@@ -152,7 +144,6 @@ class LexSort(Library):
         yield cls(-1), np.array([1.0, 0.0, 1.0, 0.0]), np.array([3, 3, 1, 2])
 
 
-@dataclass(frozen=True)
 class SearchSorted(Library):
     """Where elements would stand in a sorted vector; with a third input, the order that sorts it."""
 
@@ -171,7 +162,6 @@ class SearchSorted(Library):
         yield cls("right"), np.array([3, 1, 2]), np.array([2, 5], np.int8), np.array([1, 2, 0])
 
 
-@dataclass(frozen=True)
 class Digitize(Library):
     """The bin of each element; bins that are not monotonic are NumPy's ValueError."""
 
@@ -191,7 +181,6 @@ class Digitize(Library):
         yield cls(True), X, np.array([2.0, 0.5, -1.0])
 
 
-@dataclass(frozen=True)
 class IsIn(Library):
     """Which elements are among those of the second input?"""
 
@@ -349,7 +338,6 @@ if hasattr(np, "in1d"):
 # -- order statistics
 
 
-@dataclass(frozen=True)
 class OrderStatistic(Library):
     """Medians, quantiles and percentiles along the last axis: NumPy's function of that name. The second input, where there is
     one, holds the probabilities, whose axes come first in the result."""
