@@ -42,7 +42,6 @@ class OtherSample(Operation):
     """A value that a Session is fed with, or what is computed of it, with other sample sizes than it has in its graph."""
 
     shape: tuple[int, ...]
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return sample(ArrayType(self.shape, np.asarray(arrays[0]).dtype))

@@ -38,7 +38,7 @@ class Operation:
     may_raise: ClassVar[bool] = False  # what its operands hold may make it raise: it runs although nobody reads its result
     flops_per_element: ClassVar[float] = 1
     weight: ClassVar[float] = 0.0  # time of an element in additions, where that is more than flops_per_element
-    differentiable: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = False  # a class with a `gradient` of its own is, unless it says otherwise
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
     is_family: ClassVar[bool] = True
     exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/reference/numerics.md
@@ -47,6 +47,8 @@ class Operation:
         super().__init_subclass__(**options)
         dataclass(frozen=True, eq=eq)(cls)
         cls.is_family = family
+        if "gradient" in vars(cls) and "differentiable" not in vars(cls):
+            cls.differentiable = True
         Operation.has_others |= not cls.__module__.startswith("jitlab.")
 
     @property

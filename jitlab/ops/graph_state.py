@@ -18,7 +18,6 @@ class Identity(Elementwise):
     """The value itself, under a name of its own."""
 
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.array(arrays[0])[()]
@@ -41,8 +40,6 @@ class Identity(Elementwise):
 class StopGradient(Identity):
     """The value itself, through which no gradient flows."""
 
-    differentiable: ClassVar[bool] = True
-
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None]
 
@@ -55,7 +52,6 @@ class Fed(Elementwise):
     """What was fed (the second input) in the place of what would have been computed (the first)."""
 
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.array(arrays[1])[()]

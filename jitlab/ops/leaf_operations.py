@@ -32,7 +32,6 @@ class Length(Operation):
     extent: int  # an Extent
     tf_name: ClassVar[str | None] = "Size"
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.int64(self.extent)
@@ -59,7 +58,6 @@ class Constant(Operation):
     data: bytes
     tf_name: ClassVar[str | None] = "Const"
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     @property
     def value(self) -> Any:

@@ -21,7 +21,6 @@ class Checked(Library):
     message: str
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return types[:1]

@@ -24,7 +24,6 @@ from jitlab.ops.library_operations import Library, call, results_of
 from jitlab.ops.linear_algebra.matrix_products import MatMul, matmul
 from jitlab.ops.reducing.axis_reductions import Max, Mean, Sum, reduce
 from jitlab.passes import gradients, run_passes, sum_to_shape
-from jitlab.support.lazy_dataclass import dataclass
 
 R = np.random.default_rng(3)
 FLOAT = np.dtype("f8")
@@ -247,11 +246,8 @@ def test_an_operation_without_a_gradient_is_an_error_that_names_its_line(graph):
     assert "line 5" in str(caught.value)
 
 
-@dataclass(frozen=True)
 class Polar(Library):
     """x*cos(a), x*sin(a), and the whole part of x: three results, two of them with a slope."""
-
-    differentiable = True
 
     def results(self, *types):
         return types[0], types[0], types[0].with_dtype(np.dtype("i8"))

@@ -35,7 +35,6 @@ COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::
 class Unary(Elementwise, family=True):
     """A function of one element, with its derivative."""
 
-    differentiable: ClassVar[bool] = True
     singular: ClassVar[bool] = False  # the derivative can be infinite
 
     def derivative(self, x: Node, out: Node) -> Node:
@@ -53,7 +52,6 @@ class Add(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.add
     tf_name: ClassVar[str | None] = "AddV2"
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [g, g]
@@ -73,7 +71,6 @@ class Sub(Elementwise):
     """x - y."""
 
     ufunc: ClassVar[np.ufunc] = np.subtract
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [g, negative(g)]
@@ -92,7 +89,6 @@ class Mul(Elementwise):
     """x * y; of bools: and."""
 
     ufunc: ClassVar[np.ufunc] = np.multiply
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
@@ -115,7 +111,6 @@ class RealDiv(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.true_divide
     flops_per_element: ClassVar[float] = 4
     weight: ClassVar[float] = 9
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         _, y = inputs
@@ -141,7 +136,6 @@ class FloorDiv(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.floor_divide
     flops_per_element: ClassVar[float] = 8
     weight: ClassVar[float] = 50
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None, None]
@@ -162,7 +156,6 @@ class FloorMod(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.remainder
     flops_per_element: ClassVar[float] = 10
     weight: ClassVar[float] = 50
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
@@ -184,7 +177,6 @@ class Fmod(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.fmod
     tf_name: ClassVar[str | None] = "TruncateMod"
     flops_per_element: ClassVar[float] = 20
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         from .math_functions import Trunc
@@ -341,7 +333,6 @@ class Pow(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.power
     flops_per_element: ClassVar[float] = 40
     weight: ClassVar[float] = 120
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -413,8 +404,6 @@ class IntegerPower(Elementwise):
 
 class Extreme(Elementwise, family=True):
     """The larger or smaller of two. Where they tie, each gets half of the cotangent."""
-
-    differentiable: ClassVar[bool] = True
 
     def wins(self, x: Node, y: Node) -> Node:
         """Where x alone is the result."""
@@ -506,7 +495,6 @@ class Clip(Elementwise):
 
     tf_name: ClassVar[str | None] = "ClipByValue"
     flops_per_element: ClassVar[float] = 2
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.clip(*arrays)
@@ -553,7 +541,6 @@ class Hypot(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.hypot
     flops_per_element: ClassVar[float] = 12
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -575,7 +562,6 @@ class Arctan2(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.arctan2
     tf_name: ClassVar[str | None] = "Atan2"
     flops_per_element: ClassVar[float] = 40
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -596,7 +582,6 @@ class Copysign(Elementwise):
     """|x| with the sign of y."""
 
     ufunc: ClassVar[np.ufunc] = np.copysign
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         from .comparison import Signbit
@@ -616,8 +601,6 @@ class Copysign(Elementwise):
 
 class Part(Elementwise, family=True):
     """A real part of a complex number."""
-
-    differentiable: ClassVar[bool] = True
 
     def result(self, *types: ArrayType) -> ArrayType:
         return types[0].with_dtype(real_dtype(types[0].dtype))
@@ -658,7 +641,6 @@ class Conj(Elementwise):
     """The complex conjugate."""
 
     ufunc: ClassVar[np.ufunc] = np.conjugate
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [conj(g)]

@@ -20,7 +20,6 @@ class Cast(Elementwise):
 
     dtype: np.dtype
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         x = np.asarray(arrays[0])
@@ -48,8 +47,6 @@ class Cast(Elementwise):
 
 class Select(Elementwise):
     """x where the bool condition holds, else y."""
-
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.where(*arrays)[()]

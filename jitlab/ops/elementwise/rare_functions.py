@@ -24,7 +24,6 @@ class LogSum(Elementwise, family=True):
     """The logarithm of a sum of powers, from the logarithms of the powers."""
 
     flops_per_element: ClassVar[float] = 40
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def total(self, greater: Scalar, below: Scalar) -> Scalar:
@@ -77,7 +76,6 @@ class Heaviside(Elementwise):
     """0 where x < 0, y where x is 0, 1 where x > 0."""
 
     ufunc: ClassVar[np.ufunc] = np.heaviside
-    differentiable: ClassVar[bool] = True
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         x, y = xs
@@ -137,7 +135,6 @@ class Ldexp(Elementwise):
     """x * 2**n for an integer n."""
 
     ufunc: ClassVar[np.ufunc] = np.ldexp
-    differentiable: ClassVar[bool] = True
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return e.ldexp(*xs)
@@ -178,7 +175,6 @@ class Mantissa(FloatPart):
 
     parts: ClassVar[np.ufunc] = np.frexp
     index: ClassVar[int] = 0
-    differentiable: ClassVar[bool] = True
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return e.mantissa(*xs)
@@ -202,7 +198,6 @@ class Fraction(FloatPart):
 
     parts: ClassVar[np.ufunc] = np.modf
     index: ClassVar[int] = 0
-    differentiable: ClassVar[bool] = True
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
@@ -260,8 +255,6 @@ class BitwiseCount(Elementwise):
 
 class Complex(Elementwise):
     """The complex number of two parts."""
-
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         real, imag = np.broadcast_arrays(*arrays)

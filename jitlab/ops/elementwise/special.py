@@ -44,7 +44,6 @@ class Special(Library):
 
     function: str
     library: ClassVar[str] = "scipy"
-    differentiable: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 60
 
     @property
@@ -289,7 +288,6 @@ class TimesLog(Elementwise, family=True):
     scipy_name: ClassVar[str]
     logarithm: ClassVar[str]
     flops_per_element: ClassVar[float] = 22
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def numpy(self, *arrays: Any) -> Any:
@@ -500,7 +498,6 @@ def _floating(x: Any) -> Node:
 class I0(Library):
     """`np.i0`: the modified Bessel function of order 0, of real numbers."""
 
-    differentiable: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 60
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:

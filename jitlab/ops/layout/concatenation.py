@@ -33,7 +33,6 @@ class Concatenate(Operation):
     axis: int
     tf_name: ClassVar[str | None] = "ConcatV2"
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.concatenate(arrays, axis=self.axis)

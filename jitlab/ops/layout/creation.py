@@ -19,7 +19,6 @@ class Fill(Generated):
     """One value everywhere: zeros, ones, full. (`empty` too: a fresh array has no other meaning in a graph.)"""
 
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         (value,) = arrays
@@ -47,7 +46,6 @@ class Range(Generated):
 
     shape: tuple[int]
     flops_per_element: ClassVar[float] = 2
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         first, second = arrays
@@ -94,7 +92,6 @@ class LinSpace(Generated):
     shape: tuple[int]
     endpoint: bool
     flops_per_element: ClassVar[float] = 3
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         first, last, _ = arrays

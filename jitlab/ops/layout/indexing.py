@@ -24,7 +24,6 @@ class Take(Operation):
     tf_name: ClassVar[str | None] = "GatherV2"
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         x, indices = arrays
@@ -60,7 +59,6 @@ class Gather(Operation):
     tf_name: ClassVar[str | None] = "GatherNd"
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         x, *indices = arrays
@@ -91,7 +89,6 @@ class Scatter(Operation, family=True):
     axes: tuple[int, ...]
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def result(self, *types: ArrayType) -> ArrayType:
         x, value, *indices = types

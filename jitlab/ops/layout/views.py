@@ -23,7 +23,6 @@ class View(Operation):
     map: AxisMap
     shape: tuple[int, ...]
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -90,7 +89,6 @@ class Update(Operation):
     shape: tuple[int, ...]
     tf_name: ClassVar[str | None] = "TensorScatterUpdate"
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, base: Any, value: Any) -> Any:
         result = np.array(base)
@@ -133,7 +131,6 @@ class Reshape(Operation):
 
     shape: tuple[int, ...]
     flops_per_element: ClassVar[float] = 0
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, x: Any) -> Any:
         return np.reshape(x, plain(self.shape))[()]

@@ -147,7 +147,6 @@ class QrRaw(MatrixLibrary):
     """What LAPACK's geqrf leaves: h (transposed as NumPy gives it) with r and the reflectors, and their factors tau."""
 
     may_raise: ClassVar[bool] = False
-    differentiable: ClassVar[bool] = False
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.qr(a, "raw"))

@@ -40,7 +40,6 @@ class Transform(Library, family=True):
     """Of each row along `axis` (not negative); `norm`, a field of each, says which direction is divided by the length."""
 
     axis: int
-    differentiable: ClassVar[bool] = True
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         longest = max(out.size, types[0].size, key=int)

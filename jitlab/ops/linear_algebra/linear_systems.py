@@ -52,7 +52,6 @@ class MatrixLibrary(Library, family=True):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
     may_raise: ClassVar[bool] = True  # LinAlgError
-    differentiable: ClassVar[bool] = True
     hermitian_input: ClassVar[bool] = False  # one triangle is read; the gradient is that of a symmetric or Hermitian matrix
 
     def flops(self, m: int, n: int) -> float:

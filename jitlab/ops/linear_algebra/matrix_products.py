@@ -23,7 +23,6 @@ HALF = np.dtype("f2")
 class Product(Operation, family=True):
     """Sums of products over the inner axis; both inputs have one dtype."""
 
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def numpy(self, *arrays: Any) -> Any:

@@ -108,7 +108,6 @@ class Windowed(Library, family=True):
     """An operation on windows of an array."""
 
     geometry: Geometry
-    differentiable: ClassVar[bool] = True
 
     @property
     def stem(self) -> str:

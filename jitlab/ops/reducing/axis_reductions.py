@@ -27,7 +27,6 @@ class Sum(Reduction):
     """Sum of the elements along `axes`; small integers are widened as NumPy does."""
 
     compensated: ClassVar[bool] = True
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
@@ -84,7 +83,6 @@ class Mean(Reduction):
     """Mean of the elements along `axes`: float64 of integers and bools; `reduce` casts float16 to float32 and back."""
 
     compensated: ClassVar[bool] = True
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
@@ -128,7 +126,6 @@ class Mean(Reduction):
 class Prod(Reduction):
     """Product of the elements along `axes`; small integers are widened as NumPy does."""
 
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
@@ -180,7 +177,6 @@ class ExtremeOf(Reduction, family=True):
     """The largest or smallest element. Equal ones share the cotangent."""
 
     has_identity: ClassVar[bool] = False
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs

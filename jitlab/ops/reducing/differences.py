@@ -201,7 +201,6 @@ class Convolve(Library):
     """The discrete convolution of two vectors: whole ("full"), where they overlap wholly ("valid"), or its middle ("same")."""
 
     mode: str
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.convolve(*arrays, mode=self.mode)  # type: ignore[call-overload]
@@ -276,7 +275,6 @@ class Correlate(Library):
     """c[k] = Σ a[n + k] conj(v[n])."""
 
     mode: str
-    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.correlate(*arrays, mode=self.mode)  # type: ignore[call-overload]
@@ -323,7 +321,6 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Node:
 class Interp(Library):
     """Linear interpolation at x of the points (xp, fp); `left` and `right` of them."""
 
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:

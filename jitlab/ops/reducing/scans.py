@@ -94,7 +94,6 @@ class CumSum(Scan):
 
     tf_name: ClassVar[str | None] = "Cumsum"
     ufunc: ClassVar[np.ufunc] = np.add
-    differentiable: ClassVar[bool] = True
 
     def neutral(self, dtype: np.dtype) -> Any:
         """-0.0: 0.0 would make the sum of -0.0 positive."""
@@ -118,7 +117,6 @@ class CumProd(Scan):
 
     tf_name: ClassVar[str | None] = "Cumprod"
     ufunc: ClassVar[np.ufunc] = np.multiply
-    differentiable: ClassVar[bool] = True
 
     def neutral(self, dtype: np.dtype) -> Any:
         return None if dtype.kind == "c" else 1
@@ -157,8 +155,6 @@ class CumProd(Scan):
 
 class CumExtreme(Scan, family=True):
     """The largest or smallest element so far; NaN from the first NaN on. The cotangent goes to the latest that reached it."""
-
-    differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs

@@ -32,7 +32,6 @@ class Ordered(Library, family=True):
     """Elements of one axis in another order."""
 
     axis: int
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -345,7 +344,6 @@ class OrderStatistic(Library):
     numpy_name: str  # "median", "quantile", "percentile", or one of them with "nan" before it
     method: str = "linear"
     q: int | float | None = None  # a Python number, which is weak in NumPy's promotion
-    differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     @property
