@@ -1,5 +1,6 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
+import { download } from '../core/base/dom';
 import { refusal } from '../core/base/read';
 import { fetchPage, folderOf, pageName, type PageForm } from '../core/panel/saving';
 import type { Notebooks } from './notebooks';
@@ -60,13 +61,4 @@ async function save(app: JupyterFrontEnd, notebooks: Notebooks, form: PageForm):
     Notification.warning(`No file can be written beside the notebook, so the browser has it. ${refusal(error)}`);
     return '';
   }
-}
-
-function download(content: string, name: string, type: string): void {
-  const address = URL.createObjectURL(new Blob([content], { type }));
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -140,6 +140,13 @@ export function copyLine(code: string): HTMLElement {
   return h('div.jl-fix', text, button);
 }
 
+/** Gives the browser a text as a file. */
+export function download(text: string, name: string, type: string): void {
+  const link = h('a', { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
 /** The button that had the keyboard has it again, though it is another element. */
 export function refill(element: HTMLElement, ...children: Child[]): void {
   const at = [...element.querySelectorAll('button')].findIndex(button => button === document.activeElement);

@@ -90,6 +90,11 @@ export function lines(numbers: readonly number[]): string {
   return ranges && `${/[–,]/.test(ranges) ? 'lines' : 'line'} ${ranges.replace(/, (\d+(–\d+)?)$/, ' and $1')}`;
 }
 
+/** The same of things that each have places. */
+export function whereOf(...things: readonly { lines: readonly { line: number }[] }[]): string {
+  return lines(things.flatMap(thing => thing.lines.map(({ line }) => line)));
+}
+
 const SHORT_KIND: Record<string, string> = { float: 'f', int: 'i', uint: 'u', complex: 'c' };
 
 /** float32 and [4096, 784] -> `f32[4096,784]` */

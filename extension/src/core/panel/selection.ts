@@ -38,6 +38,11 @@ export class Selection {
     return this.linked === null ? null : (this.known?.of(this.linked) ?? null);
   }
 
+  /** All that belongs to what is pinned; null where nothing is. */
+  get held(): Linked | null {
+    return this.pinned === null ? null : (this.known?.of(this.pinned) ?? null);
+  }
+
   /** What is pointed at. */
   get pointed(): string | null {
     return this.hovered;

@@ -1,7 +1,7 @@
 import { copyLine, h, icon } from '../base/dom';
 import { editsOf } from '../report/edits';
 import { duration, lines, some } from '../base/format';
-import type { Job, KernelAccess } from '../report/kernel';
+import { isOpen, type Job, type KernelAccess } from '../report/kernel';
 import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from '../report/report';
 
@@ -183,10 +183,6 @@ export class Work {
 }
 
 const SAID_AFTER_S = 2;
-
-function isOpen({ state }: Job): boolean {
-  return state === 'queued' || state === 'running';
-}
 
 /** A measurement that waits, runs or failed. */
 function jobElement(job: Job, kernel: KernelAccess | null): HTMLElement {

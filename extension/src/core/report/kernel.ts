@@ -1,4 +1,4 @@
-import { clean, text } from '../base/read';
+import { clean, list, number, record, text } from '../base/read';
 import { Signal } from '../base/signal';
 
 /** What the panel may ask the kernel: a closed list; the kernel checks each field and evaluates none. */
@@ -59,6 +59,11 @@ export interface Job {
   canContinue: boolean;
 }
 
+/** Whether it waits or runs. */
+export function isOpen({ state }: Job): boolean {
+  return state === 'queued' || state === 'running';
+}
+
 const STATES: readonly string[] = ['queued', 'running', 'done', 'failed', 'cancelled'];
 const MOST_JOBS = 200;
 
@@ -83,7 +88,7 @@ export class JobsModel {
     }
     this.jobs.set(job.id, job);
     if (this.jobs.size > MOST_JOBS) {
-      const ended = [...this.jobs.values()].find(({ state }) => state !== 'queued' && state !== 'running');
+      const ended = [...this.jobs.values()].find(known => !isOpen(known));
       this.jobs.delete(ended?.id ?? '');
     }
     this.changed.emit(job.cell);
@@ -92,7 +97,7 @@ export class JobsModel {
   /** What was queued or running went with its kernel; what had ended stays. */
   kernelLost(): void {
     for (const [id, job] of this.jobs) {
-      if (job.state === 'queued' || job.state === 'running') {
+      if (isOpen(job)) {
         this.jobs.set(id, { ...job, state: 'cancelled', error: 'The kernel was restarted.', canContinue: false });
       } else if (job.canContinue) {
         this.jobs.set(id, { ...job, canContinue: false });
@@ -123,6 +128,27 @@ function readJob(message: Record<string, unknown>): Job | null {
     error: typeof message.error === 'string' ? clean(message.error) : null,
     canContinue: message.can_continue === true
   };
+}
+
+/** Items of one request; the kernel gives no more than 20 000. */
+const AT_ONCE = 5000;
+
+/** All items of a part of a report that was too big to be sent whole, in as many requests as that takes. */
+export async function fetchItems(
+  kernel: KernelAccess,
+  part: Pick<Extract<Request, { want: 'part' }>, 'cell' | 'part' | 'cluster'>
+): Promise<unknown[]> {
+  const items: unknown[] = [];
+  for (;;) {
+    const start = items.length;
+    const answer = await kernel.request({ want: 'part', ...part, start, stop: start + AT_ONCE });
+    const reply = record(record(answer).part);
+    const come = list(reply.items); // fewer where they would be too many bytes
+    items.push(...come);
+    if (come.length === 0 || items.length >= (number(reply.total) ?? 0)) {
+      return items;
+    }
+  }
 }
 
 /** The reply to a request, or the kernel's refusal as an error. */

@@ -249,7 +249,8 @@ export class Links {
   private readonly known = new Map<string, Linked>();
 }
 
-function put<V>(map: Map<string, V[]>, key: string, value: V): void {
+/** Adds to the list that a map has for a key. */
+export function put<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const values = map.get(key);
   if (values) {
     values.push(value);

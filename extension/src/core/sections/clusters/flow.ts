@@ -1,5 +1,6 @@
 import { nodesOf, total, type FlowEdge, type FlowNode } from './map/boxes';
 import { fileName, lineRanges, some } from '../../base/format';
+import { put } from '../../report/links';
 import type { Boundary, Operation, Report, Statement } from '../../report/report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
@@ -124,12 +125,7 @@ function shareOut(
       plan = [...names].find(([, has]) => has.has(boundary.producer) && has.has(boundary.consumer))?.[0];
     }
     if (plan !== undefined && opsOfPlan.has(plan)) {
-      const found = shared.get(plan);
-      if (found) {
-        found.push(boundary);
-      } else {
-        shared.set(plan, [boundary]);
-      }
+      put(shared, plan, boundary);
     }
   }
   return shared;

@@ -1,4 +1,4 @@
-import { duration, lineRanges, lines, sentence, some } from '../../base/format';
+import { duration, lineRanges, lines, sentence, some, whereOf } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Statement } from '../../report/report';
 import { box, clip, words, clusterMark, wrap, type Ink, type Item, type Mark, type Picture } from '../../base/shapes';
@@ -52,14 +52,13 @@ class Spine extends Pen {
     statements.slice(0, MOST_STATEMENTS).forEach((statement, index) => {
       this.y += 10;
       const top = this.y;
-      const where = lines(statement.lines.map(position => position.line));
       const time = duration(statement.seconds);
       const frame = box(this.left + 0.5, top + 0.5, this.boxWidth, 0, { stroke: 'line2', dash: [3, 2] });
       this.shapes.push(frame);
       const room = this.boxWidth - 24 - (time ? measure(time, 'name') : 0);
       this.words(this.left + 10, top + 17, clip(firstLine(statement.text), room, 'name', measure), 'name', 'text');
       this.words(this.left + this.boxWidth - 8, top + 17, time, 'name', 'text', 'right');
-      const why = sentence(`Run by Python, ${where}: ${statement.reason.text || 'it is no array work'}`);
+      const why = sentence(`Run by Python, ${whereOf(statement)}: ${statement.reason.text || 'it is no array work'}`);
       const end = this.addLines(why, this.left + 10, top + 32, this.boxWidth - 20, 'note', 'muted') - 6;
       frame.height = end - top;
       const place = { x: this.left, y: top, width: this.boxWidth, height: end - top };

@@ -1,5 +1,5 @@
 import { h, on } from '../../base/dom';
-import { bytes, lines, sentence, some } from '../../base/format';
+import { bytes, sentence, some, whereOf } from '../../base/format';
 import type { Report, Temporary } from '../../report/report';
 
 const MOST_ROWS = 20;
@@ -35,7 +35,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
       name: [saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))]
         .filter(Boolean)
         .join(' → '),
-      where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
+      where: [whereOf(value), value.cluster].filter(Boolean).join(' · '),
       size: bytes(value.bytes),
       why: sentence(value.reason.clause || value.reason.text).replace(/^a(?=n? )|^t(?=he )/, letter =>
         letter.toUpperCase()

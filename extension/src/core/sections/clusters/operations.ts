@@ -1,5 +1,5 @@
 import { some } from '../../base/format';
-import type { Linked } from '../../report/links';
+import { put, type Linked } from '../../report/links';
 import type { Operation } from '../../report/report';
 import { box, clip, words, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
 import { describe, turnsOf } from './words';
@@ -151,19 +151,19 @@ export function sidesOf(own: string, body: readonly Operation[]): [string, Opera
   );
 }
 
-/** Operations of a loop's body are shown in their loop, where it is here. */
-function withoutBodies(ops: readonly Operation[]): [Operation[], Map<string, Operation[]>] {
+/** Operations of a loop's body are shown in the outermost loop that is here; those of the loop `within` stand for themselves. */
+export function withoutBodies(ops: readonly Operation[], within = ''): [Operation[], Map<string, Operation[]>] {
   const owner = new Map(ops.map(op => [op.name, op.parent]));
   const bodies = new Map<string, Operation[]>();
   const top = ops.filter(op => {
     let outer = '';
-    const seen = new Set<string>();
-    for (let next = op.parent; next && owner.has(next) && !seen.has(next); next = owner.get(next) ?? '') {
+    const seen = new Set(['', within]);
+    for (let next = op.parent; owner.has(next) && !seen.has(next); next = owner.get(next) ?? '') {
       outer = next;
       seen.add(next);
     }
     if (outer) {
-      bodies.set(outer, [...(bodies.get(outer) ?? []), op]);
+      put(bodies, outer, op);
     }
     return outer === '';
   });

@@ -1,11 +1,8 @@
-import { isRecord, list, number, records } from '../../base/read';
-import type { KernelAccess } from '../../report/kernel';
+import { records } from '../../base/read';
+import { fetchItems, type KernelAccess } from '../../report/kernel';
 import { readOperations } from '../../report/read-report';
 import { readBoundary, readKernel, readTemporary } from '../../report/records';
 import type { Boundary, Cluster, Operation, Report } from '../../report/report';
-
-/** Items of one request; the kernel gives no more than 20 000. */
-const AT_ONCE = 5000;
 
 /** What is within the clusters of a report that was too big to be sent whole: fetched a cluster at a time, when it is opened. */
 export class Parts {
@@ -23,15 +20,18 @@ export class Parts {
 
   /** Resolves to whether anything came. */
   async fetch(kernel: KernelAccess, cluster: string): Promise<boolean> {
-    const ops = await this.all(kernel, 'ops', cluster, readOperations);
+    const { id: cell } = this.report.cell;
+    const all = async (part: 'ops' | 'boundaries' | 'kernels' | 'temporaries'): Promise<unknown[]> =>
+      fetchItems(kernel, { cell, part, cluster });
+    const ops = readOperations(await all('ops'));
     if (ops.length === 0) {
       return false;
     }
-    const boundaries = await this.all(kernel, 'boundaries', cluster, items => records(items).map(readBoundary));
+    const boundaries = records(await all('boundaries')).map(readBoundary);
     const other = (op: Operation): boolean => op.cluster !== cluster;
     const edge = ({ plan, producer, consumer }: Boundary): string => `${plan}\n${producer}\n${consumer}`;
-    const kernels = await this.all(kernel, 'kernels', cluster, items => records(items).map(readKernel));
-    const temporaries = await this.all(kernel, 'temporaries', cluster, items => records(items).map(readTemporary));
+    const kernels = records(await all('kernels')).map(readKernel);
+    const temporaries = records(await all('temporaries')).map(readTemporary);
     const known = new Set(boundaries.map(edge));
     const elsewhere = (part: { cluster: string | null }): boolean => part.cluster !== cluster;
     this.came.add(cluster);
@@ -48,26 +48,6 @@ export class Parts {
       boundaries: [...this.whole.boundaries.filter(boundary => !known.has(edge(boundary))), ...boundaries]
     };
     return true;
-  }
-
-  private async all<T>(
-    kernel: KernelAccess,
-    part: 'ops' | 'boundaries' | 'kernels' | 'temporaries',
-    cluster: string,
-    read: (items: unknown) => T[]
-  ): Promise<T[]> {
-    const items: T[] = [];
-    for (let start = 0; ;) {
-      const body = { want: 'part', cell: this.report.cell.id, part, cluster, start, stop: start + AT_ONCE } as const;
-      const answer = await kernel.request(body);
-      const reply = isRecord(answer) && isRecord(answer.part) ? answer.part : {};
-      const come = read(reply.items);
-      items.push(...come);
-      start += list(reply.items).length; // fewer come where they would be too many bytes
-      if (come.length === 0 || start >= (number(reply.total) ?? 0)) {
-        return items;
-      }
-    }
   }
 
   private readonly came = new Set<string>();

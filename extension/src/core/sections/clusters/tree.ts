@@ -1,8 +1,9 @@
 import { arrayBytes, lineRanges } from '../../base/format';
+import { put } from '../../report/links';
 import type { Boundary, Operation, Reason } from '../../report/report';
-import type { FlowKernel, FlowNode } from './map/boxes';
+import { total, type FlowKernel, type FlowNode } from './map/boxes';
 import type { Flow } from './flow';
-import { SIDES, sidesOf } from './operations';
+import { SIDES, sidesOf, withoutBodies } from './operations';
 import type { SceneSource } from './map/scene';
 import { labelOf } from './words';
 
@@ -192,26 +193,7 @@ export class GraphTree {
 
   /** Operations within a loop are inside of it; those of another group stay beside. */
   private opsOf(ops: readonly Operation[], parent: TreeNode, within = ''): TreeNode[] {
-    const names = new Set(ops.map(op => op.name));
-    const inside = new Map<string, Operation[]>();
-    const top: Operation[] = [];
-    const owner = new Map(ops.map(op => [op.name, op.parent]));
-    for (const op of ops) {
-      let outer = op.parent;
-      if (outer === '' || outer === within || !names.has(outer)) {
-        top.push(op);
-        continue;
-      }
-      for (let next = owner.get(outer); next && next !== within && names.has(next); next = owner.get(outer)) {
-        outer = next;
-      }
-      const body = inside.get(outer);
-      if (body) {
-        body.push(op);
-      } else {
-        inside.set(outer, [op]);
-      }
-    }
+    const [top, inside] = withoutBodies(ops, within);
     return top.map(op => {
       const body = inside.get(op.name) ?? [];
       return this.node(body.length ? 'loop' : 'op', `${parent.key}/${op.name}`, op.loop || labelOf(op), parent, {
@@ -352,8 +334,8 @@ function adjacencyOf(flow: Flow): Adjacency {
       for (const input of op.inputs) {
         const producer = byName.get(input);
         if (producer) {
-          add(readers, producer, op);
-          add(sources, op, producer);
+          put(readers, producer, op);
+          put(sources, op, producer);
         }
       }
     }
@@ -398,17 +380,8 @@ export function neighbourSource(tree: GraphTree, ops: readonly Operation[]): Sce
       ? []
       : (readers.get(op) ?? []).flatMap((reader): TreeEdge[] => {
           const to = order.get(reader);
-          return to === undefined
-            ? []
-            : [
-                {
-                  from,
-                  to,
-                  bytes: arrayBytes(op.dtype, op.shape),
-                  more: 0,
-                  boundary: apart.get(op)?.get(reader) ?? null
-                }
-              ];
+          const boundary = apart.get(op)?.get(reader) ?? null;
+          return to === undefined ? [] : [{ from, to, bytes: arrayBytes(op.dtype, op.shape), more: 0, boundary }];
         })
   );
   return { roots, childrenOf: () => [], edgesOf: group => (group === null ? edges : []) };
@@ -453,27 +426,10 @@ export function placeOf(node: TreeNode): string {
   return ranges.length > 24 ? `${ranges.slice(0, 22)}…` : ranges;
 }
 
-function add(map: Map<Operation, Operation[]>, key: Operation, value: Operation): void {
-  const list = map.get(key);
-  if (list) {
-    list.push(value);
-  } else {
-    map.set(key, [value]);
-  }
-}
-
 function named(id: string): (part: FlowKernel) => boolean {
   return part => part.kernel.name === id;
 }
 
 function sizeOf(ops: readonly Operation[]): number | null {
   return total(ops.map(op => arrayBytes(op.dtype, op.shape)));
-}
-
-export function total(values: readonly (number | null)[]): number | null {
-  let sum: number | null = null;
-  for (const value of values) {
-    sum = value === null ? sum : (sum ?? 0) + value;
-  }
-  return sum;
 }

@@ -1,6 +1,6 @@
 import { refusal } from '../../base/read';
 import { consume, h, isChord, on, takeKey } from '../../base/dom';
-import { lines, percent, some } from '../../base/format';
+import { percent, some, whereOf } from '../../base/format';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
 import type { FlowNode } from './map/boxes';
@@ -232,9 +232,8 @@ export class ClustersView {
     }
     const { op, radius, source } = around;
     const step = (name: string, to: number): NoticeAction => [name, () => this.showNeighbours(op, to)];
-    const where = lines(op.lines.map(({ line }) => line));
     const within = `${some(source.roots.length - 1, 'operation')} within ${some(radius, 'step')}`;
-    this.notice.show(`Around ${op.op} (${where}): ${within}. `, [
+    this.notice.show(`Around ${op.op} (${whereOf(op)}): ${within}. `, [
       ...(radius > 1 ? [step('fewer', radius - 1)] : []),
       ...(radius < MOST_RADIUS ? [step('more', radius + 1)] : []),
       ['the whole graph', () => this.showNeighbours(null)]

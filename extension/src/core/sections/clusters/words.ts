@@ -1,11 +1,11 @@
-import { arrayType, bytes, duration, lines, percent, sentence, some } from '../../base/format';
+import { arrayType, bytes, duration, lines, percent, sentence, some, whereOf } from '../../base/format';
 import { closeness } from '../../report/numerics';
 import type { Boundary, Kernel, Operation } from '../../report/report';
 import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
 
 /** What a reader hears of an operation, and the line below the picture when it is pinned. */
 export function describe(op: Operation): string {
-  const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
+  const where = [whereOf(op), op.kernel, op.cluster ?? 'on the host'];
   const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
   return `${said(op)}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
 }

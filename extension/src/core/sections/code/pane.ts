@@ -147,11 +147,10 @@ export class CodePane {
   }
 
   private reveal(): void {
-    const { pin, links } = this.context.selection;
-    const linked = pin === null || !links ? null : links.of(pin);
-    if (linked && links) {
+    const { held, links } = this.context.selection;
+    if (held && links) {
       const plan = this.cluster?.plan ?? '';
-      const at = this.rows.findIndex(row => isLit(row, plan, linked, links));
+      const at = this.rows.findIndex(row => isLit(row, plan, held, links));
       if (at >= 0) {
         this.list.reveal(at);
       }

@@ -36,10 +36,8 @@ export class SourcePane {
   }
 
   show(report: Report): void {
-    const { selection } = this.context;
     this.sources = sourcesOf(report);
-    const pinned = selection.pin === null ? null : (selection.links?.of(selection.pin) ?? null);
-    const file = sourceToRead(this.sources, report, pinned, this.file);
+    const file = sourceToRead(this.sources, report, this.context.selection.held, this.file);
     if (report !== this.report || file !== this.file) {
       this.report = report;
       this.file = file;
@@ -84,8 +82,7 @@ export class SourcePane {
   }
 
   private reveal(): void {
-    const { selection } = this.context;
-    const lines = selection.pin === null ? undefined : selection.links?.of(selection.pin).lines;
+    const lines = this.context.selection.held?.lines;
     const at = lines ? this.rows.findIndex(({ id }) => lines.has(id.slice(5))) : -1;
     if (at >= 0) {
       this.list.reveal(at);
@@ -109,12 +106,9 @@ export class SourcePane {
   }
 
   private text(row: SourceRow): (HTMLElement | string)[] {
-    const { selection } = this.context;
-    const linked = selection.pin === null ? null : selection.links?.of(selection.pin);
-    const ops =
-      linked?.kind === 'op' || linked?.kind === 'edge'
-        ? [...linked.ops].map(id => selection.links?.op(id)).filter(op => op !== undefined)
-        : [];
+    const { held, links } = this.context.selection;
+    const isMeant = held?.kind === 'op' || held?.kind === 'edge';
+    const ops = isMeant ? [...held.ops].map(id => links?.op(id)).filter(op => op !== undefined) : [];
     return painted(tokens(row.text, 'python'), row.mark?.changed ?? [], columnsOf(ops, row));
   }
 

@@ -77,12 +77,11 @@ export class CodeView implements SectionView {
   }
 
   private renderPanes(): void {
-    const { links, pin } = this.context.selection;
+    const { links, held } = this.context.selection;
     if (!this.section.open || !this.report || !links) {
       return;
     }
-    const pinned = pin === null ? null : links.of(pin);
-    const cluster = clusterToRead(this.report, links, pinned, this.read);
+    const cluster = clusterToRead(this.report, links, held, this.read);
     const id = cluster ? links.idOf(cluster.name, cluster.plan) : '';
     this.read = id;
     // Without its kernel there is only what was read before: else one line stands for it.
@@ -134,8 +133,7 @@ export class CodeView implements SectionView {
 
   /** "Pinned: Exp, line 5 · k0 · 2 Program lines, 6 instructions" */
   private renderPinned(): void {
-    const { links, pin } = this.context.selection;
-    const linked = pin === null || !links ? null : links.of(pin);
+    const { links, held: linked } = this.context.selection;
     if (!linked || !links || linked.kind === 'none') {
       // It keeps its room: what is clicked must not move from under the pointer.
       this.pinned.replaceChildren(h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.'));

@@ -1,6 +1,6 @@
 import { refusal } from '../../base/read';
 import { CanvasView } from '../../base/canvas';
-import { h, icon, isChord, on, takeKey } from '../../base/dom';
+import { download, h, icon, isChord, on, takeKey } from '../../base/dom';
 import { duration, grouped, lines, some } from '../../base/format';
 import type { Lane, Report, Span } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -225,12 +225,8 @@ export class TimelineView {
       return;
     }
     const text = JSON.stringify(chromeTrace(report, this.whole ?? report.lanes));
-    const link = h('a', {
-      href: URL.createObjectURL(new Blob([text], { type: 'application/json' })),
-      download: `${report.cell.title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '') || 'timeline'}.trace.json`
-    });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    const name = report.cell.title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '') || 'timeline';
+    download(text, `${name}.trace.json`, 'application/json');
   }
 
   private schedule(): void {

@@ -1,9 +1,7 @@
 import { refusal } from '../../base/read';
 import { h } from '../../base/dom';
-import type { KernelAccess } from '../../report/kernel';
+import { isOpen, type KernelAccess } from '../../report/kernel';
 import type { Report } from '../../report/report';
-
-const OPEN: ReadonlySet<string> = new Set(['queued', 'running']);
 
 /** Nothing is measured unasked: a button says what it will run. */
 export class Measure {
@@ -36,7 +34,7 @@ export class Measure {
         },
         label
       );
-      element.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === want && OPEN.has(state));
+      element.disabled = kernel.jobs.of(report.cell.id).some(job => job.kind === want && isOpen(job));
       return element;
     };
     return h(

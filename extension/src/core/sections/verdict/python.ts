@@ -1,6 +1,6 @@
 import { firstLine } from '../clusters/words';
-import { duration, lines, sentence, some } from '../../base/format';
-import type { Position, Report } from '../../report/report';
+import { duration, sentence, some, whereOf } from '../../base/format';
+import type { Report } from '../../report/report';
 
 /** What Python did that could have been compiled: a statement it ran, or a loop whose iterations are its own. */
 export interface PythonRow {
@@ -28,23 +28,19 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
   ].flatMap(([count, noun]) => (count > 0 ? [some(count, noun)] : []));
   return {
     rows: [
-      ...slowest.map(({ text, reason, lines: at, seconds, calls }) => ({
+      ...slowest.map(({ text, reason, lines, seconds, calls }) => ({
         what: firstLine(text),
-        where: joined(placeOf(at), `run by Python${calls > 1 ? ` ${calls} times` : ''}`, duration(seconds)),
+        where: joined(whereOf({ lines }), `run by Python${calls > 1 ? ` ${calls} times` : ''}`, duration(seconds)),
         why: sentence(reason.text)
       })),
-      ...longest.map(({ text, reason, lines: at, iterations }) => ({
+      ...longest.map(({ text, reason, lines, iterations }) => ({
         what: firstLine(text),
-        where: joined(placeOf(at), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
+        where: joined(whereOf({ lines }), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
         why: sentence(reason.text)
       }))
     ],
     more: rest.length ? `and ${rest.join(', ')}` : ''
   };
-}
-
-function placeOf(at: readonly Position[]): string {
-  return lines(at.map(({ line }) => line));
 }
 
 function joined(...parts: string[]): string {

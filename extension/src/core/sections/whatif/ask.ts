@@ -1,4 +1,4 @@
-import { bytes, lines } from '../../base/format';
+import { bytes, whereOf } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { Links } from '../../report/links';
 import type { Boundary, Operation, Report } from '../../report/report';
@@ -73,7 +73,7 @@ function ofEdge(report: Report, producer: Operation, consumer: Operation): Askab
       candidate.plan === consumer.plan && candidate.producer === producer.name && candidate.consumer === consumer.name
   );
   const asks = fused ? [cut([producer], consumer, 'Cut')] : [fuse(producer, consumer)];
-  return { title, facts: fused ? `fused, ${where(producer, consumer)}` : apart(boundary), asks, hint: '' };
+  return { title, facts: fused ? `fused, ${whereOf(producer, consumer)}` : apart(boundary), asks, hint: '' };
 }
 
 function ofOperation(report: Report, links: Links, op: Operation, id: string): Askable {
@@ -92,7 +92,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push({
       label: 'Cut after',
       icon: 'cut',
-      title: `Cut ${word(op)} from ${named(unique(after))} (${lineOf(op)})`,
+      title: `Cut ${word(op)} from ${named(unique(after))} (${whereOf(op)})`,
       kind: 'cut',
       plan: op.plan,
       edges: unique(after).map(reader => [op.name, reader.name]),
@@ -103,7 +103,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push({
       label: 'Keep out',
       icon: 'host',
-      title: `Keep ${word(op)} out (${lineOf(op)})`,
+      title: `Keep ${word(op)} out (${whereOf(op)})`,
       kind: 'keep_out',
       plan: op.plan,
       edges: [],
@@ -112,7 +112,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
   }
   return {
     title: op.op,
-    facts: [op.called, lineOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
+    facts: [op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
     asks,
     hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
   };
@@ -122,7 +122,7 @@ function cut(producers: readonly Operation[], consumer: Operation, label: string
   return {
     label,
     icon: 'cut',
-    title: `Cut ${named(producers)} from ${word(consumer)} (${lineOf(consumer)})`,
+    title: `Cut ${named(producers)} from ${word(consumer)} (${whereOf(consumer)})`,
     kind: 'cut',
     plan: consumer.plan,
     edges: producers.map(producer => [producer.name, consumer.name]),
@@ -134,7 +134,7 @@ function fuse(producer: Operation, consumer: Operation): Ask {
   return {
     label: 'Fuse',
     icon: 'link',
-    title: `Fuse ${word(producer)} (${lineOf(producer)}) with ${word(consumer)} (${lineOf(consumer)})`,
+    title: `Fuse ${word(producer)} (${whereOf(producer)}) with ${word(consumer)} (${whereOf(consumer)})`,
     kind: 'fuse',
     plan: consumer.plan,
     edges: [[producer.name, consumer.name]],
@@ -172,14 +172,6 @@ function named(ops: readonly Operation[]): string {
 /** The kind, behind the program's name where the value has one: of an expression a title would be too long. */
 function word({ op, called }: Operation): string {
   return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(called) ? `${called} (${op})` : op;
-}
-
-function lineOf(op: Operation): string {
-  return lines(op.lines.map(({ line }) => line));
-}
-
-function where(...ops: readonly Operation[]): string {
-  return lines(ops.flatMap(op => op.lines.map(({ line }) => line)));
 }
 
 function titleOf(id: string): string {

@@ -1,6 +1,6 @@
 import { focusNext, h, on, takeKey } from '../../base/dom';
-import { arrayBytes, arrayType, bytes, lines, sentence } from '../../base/format';
-import type { Links } from '../../report/links';
+import { arrayBytes, arrayType, bytes, sentence, whereOf } from '../../base/format';
+import { put, type Links } from '../../report/links';
 import { swatch } from '../../base/marks';
 import type { Operation, Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
@@ -185,8 +185,7 @@ export function factsOf(report: Report, links: Links, op: Operation): [string, b
 function named(ops: readonly Operation[]): string {
   const byLine = new Map<string, string[]>();
   for (const op of new Set(ops)) {
-    const where = lines(op.lines.map(({ line }) => line));
-    byLine.set(where, [...(byLine.get(where) ?? []), op.op]);
+    put(byLine, whereOf(op), op.op);
   }
   return [...byLine].map(([where, names]) => `${names.join(' and ')}${where ? ` (${where})` : ''}`).join(', ');
 }

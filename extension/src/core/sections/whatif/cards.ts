@@ -2,7 +2,7 @@ import type { CanvasView } from '../../base/canvas';
 import { changeElement } from '../../base/change';
 import { copyLine, h, icon, on } from '../../base/dom';
 import { duration, lines, sentence, some } from '../../base/format';
-import type { Job } from '../../report/kernel';
+import { isOpen, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
 import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '../../report/answers';
@@ -28,9 +28,7 @@ export function jobCard(job: Job, bars: CanvasView | null, actions: JobActions |
         ? sweepCard(sweep, job.canContinue ? (actions?.goOn ?? null) : null)
         : failedCard(job, 'The answer can’t be read.');
   }
-  return job.state === 'queued' || job.state === 'running'
-    ? waitingCard(job, cancel)
-    : failedCard(job, job.error ?? 'Cancelled.');
+  return isOpen(job) ? waitingCard(job, cancel) : failedCard(job, job.error ?? 'Cancelled.');
 }
 
 /** "Waits for In [9], which is running. Then 80 runs, about 1 s." */

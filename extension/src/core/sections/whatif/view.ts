@@ -1,7 +1,7 @@
 import { CanvasView } from '../../base/canvas';
 import { h, icon, refill, type Child } from '../../base/dom';
 import { some } from '../../base/format';
-import type { Job } from '../../report/kernel';
+import { isOpen, type Job, type Request } from '../../report/kernel';
 import { record, refusal, text } from '../../base/read';
 import type { CellState } from '../../report/model';
 import type { Report } from '../../report/report';
@@ -188,7 +188,7 @@ export class WhatIfView implements SectionView {
     }
   }
 
-  private send(request: Parameters<NonNullable<SectionContext['kernel']>['request']>[0]): void {
+  private send(request: Request): void {
     const { kernel } = this.context;
     if (!kernel || !this.live) {
       this.say(NEEDS_KERNEL);
@@ -255,7 +255,7 @@ export class WhatIfView implements SectionView {
       }
     }
     for (const { job, element } of this.cards.values()) {
-      const waited = job.state === 'queued' || job.state === 'running' ? undefined : this.waits.get(job.id);
+      const waited = isOpen(job) ? undefined : this.waits.get(job.id);
       if (waited) {
         this.waits.delete(job.id);
         waited.end();
@@ -331,7 +331,7 @@ export function writtenAs({ cell, sources }: Report): string {
 }
 
 function summaryOf(jobs: readonly Job[]): string {
-  const waiting = jobs.filter(({ state }) => state === 'queued' || state === 'running');
+  const waiting = jobs.filter(isOpen);
   const done = jobs.filter(({ state }) => state === 'done');
   const [first] = waiting;
   return first

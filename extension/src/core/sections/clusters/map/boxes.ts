@@ -1,5 +1,6 @@
 /** The boxes of one plan: its clusters and what the host runs, in program order, and the values that pass between them. */
 import { arrayBytes, some } from '../../../base/format';
+import { put } from '../../../report/links';
 import type {
   Boundary,
   Checked,
@@ -384,12 +385,7 @@ type Named = { name: string; plan: string };
 function byName<T extends Named>(things: readonly T[]): Map<string, T[]> {
   const named = new Map<string, T[]>();
   for (const thing of things) {
-    const found = named.get(thing.name);
-    if (found) {
-      found.push(thing);
-    } else {
-      named.set(thing.name, [thing]);
-    }
+    put(named, thing.name, thing);
   }
   return named;
 }
