@@ -7,6 +7,7 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import type { Widget } from '@lumino/widgets';
 import { Badges } from './plugin/badges';
 import { addKeys, keyNames, runKey } from './plugin/commands';
+import { texts } from './core/base/read';
 import { readSettings } from './core/panel/settings';
 import { Editors } from './plugin/editors';
 import { JitlabView, type Shell } from './plugin/lab-panel';
@@ -147,10 +148,7 @@ function activatePanel(
       const value = values[index];
       const notebook = id.slice('jitlab:open:'.length);
       if (Array.isArray(value) && !opened.has(notebook)) {
-        opened.set(
-          notebook,
-          value.filter(title => typeof title === 'string')
-        );
+        opened.set(notebook, texts(value));
       }
     });
   });
@@ -166,8 +164,7 @@ function activatePanel(
   notebooks.each(one => {
     one.link.loadedNow.connect(() => {
       if (notebooks.settings.openOnLoad) {
-        labShell?.expandRight();
-        shell.activateById(view.id);
+        open();
       }
     });
   });
@@ -267,8 +264,7 @@ function activatePanel(
   // Where the user has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
   void app.restored.then(() => {
     if (localStorage.getItem(WIDENED) === null) {
-      labShell?.expandRight();
-      shell.activateById(view.id);
+      open();
     }
   });
 }

@@ -1,20 +1,16 @@
 import { Widget } from '@lumino/widgets';
 import { PanelView } from '../core/panel/panel';
-import type { PanelActions, PanelOptions } from '../core/panel/panel-state';
+import type { PanelActions } from '../core/panel/panel-state';
 import type { FollowedNotebook } from './follow';
 import { panelIcon } from './icon';
 import type { Notebooks } from './notebooks';
 
 /** What the application lends every view besides the notebooks. */
-export interface Shell {
+export interface Shell extends Required<Pick<PanelActions, 'menu' | 'runKey' | 'nameOf' | 'keep'>> {
   /** Null where there is no main area for a second document. */
   openMain: ((section: string | null) => void) | null;
   /** Gives the panel more room or takes it back, where there is no main area. */
   widen: (() => void) | null;
-  menu: NonNullable<PanelActions['menu']>;
-  runKey: NonNullable<PanelActions['runKey']>;
-  nameOf: NonNullable<PanelActions['nameOf']>;
-  keep: NonNullable<PanelActions['keep']>;
 }
 
 /** A view of the followed notebook's cell: the panel at the right, the same in the main area, or one section there. */
@@ -40,7 +36,7 @@ export class JitlabView extends Widget {
       this.title.label = this.section ?? 'jitlab';
       this.title.closable = true;
     }
-    const { openMain, widen } = shell;
+    const { openMain, widen, ...lent } = shell;
     const main = options.main
       ? undefined
       : openMain
@@ -63,21 +59,12 @@ export class JitlabView extends Widget {
         this.notebook?.togglePin();
         notebooks.moved.emit();
       },
-      leave: () => {
-        const { tracker } = notebooks;
-        tracker.currentWidget?.content.activate();
-      },
+      leave: () => notebooks.tracker.currentWidget?.content.activate(),
       main,
-      menu: shell.menu,
-      runKey: shell.runKey,
-      nameOf: shell.nameOf,
-      keep: shell.keep
+      ...lent
     };
-    const given: PanelOptions = { selection: notebooks.selection };
-    if (options.main) {
-      given.main = options.main;
-    }
-    this.view = new PanelView(this.node, actions, given);
+    const { selection } = notebooks;
+    this.view = new PanelView(this.node, actions, options.main ? { selection, main: options.main } : { selection });
     const listen = (one: FollowedNotebook): void => {
       const changed = (): void => {
         if (this.notebook === one) {

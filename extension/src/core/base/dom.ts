@@ -35,6 +35,38 @@ export function on<E extends HTMLElement>(element: E, handlers: Handlers): E {
   return element;
 }
 
+/** Sets attributes; null takes one away. */
+export function set(element: Element, attributes: Record<string, string | number | boolean | null>): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null) {
+      element.removeAttribute(name);
+    } else {
+      element.setAttribute(name, String(value));
+    }
+  }
+}
+
+/** As many items over a picture as there are things: each keeps its place, so that none is taken from under the pointer. */
+export function placeItems<T>(
+  layer: HTMLElement,
+  things: readonly T[],
+  place: (item: HTMLElement, thing: T) => { left: number; top: number; width: number; height: number }
+): void {
+  while (layer.children.length > things.length) {
+    layer.lastElementChild?.remove();
+  }
+  things.forEach((thing, index) => {
+    let item = layer.children[index] as HTMLElement | undefined;
+    if (!item) {
+      item = h('div.jl-item', { role: 'treeitem', tabindex: '-1' });
+      layer.append(item);
+    }
+    for (const [side, pixels] of Object.entries(place(item, thing))) {
+      item.style.setProperty(side, `${pixels}px`);
+    }
+  });
+}
+
 /** Nobody else acts on an event. */
 export function consume(event: Event): void {
   event.preventDefault();
@@ -99,8 +131,13 @@ export function icon(name: IconName): SVGSVGElement {
   return fill(svg, { class: 'jl-icon', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, [path]);
 }
 
-export function iconButton(name: IconName, label: string, press: () => void): HTMLButtonElement {
-  return h('button.jl-icon-button', { 'aria-label': label, title: label, onclick: press }, icon(name));
+export function iconButton(
+  name: IconName,
+  label: string,
+  press: () => void,
+  more: Record<string, string> = {}
+): HTMLButtonElement {
+  return h('button.jl-icon-button', { 'aria-label': label, title: label, onclick: press, ...more }, icon(name));
 }
 
 /** A field that chooses one of some values, each with its text. */
@@ -122,22 +159,20 @@ export function chooser(
 export function copyLine(code: string): HTMLElement {
   const text = h('code', code);
   const word = h('span', 'Copy');
-  const button = h('button.jl-button', { 'aria-label': `Copy ${code}` }, icon('copy'), word);
-  on(button, {
-    click: () => {
-      if (!window.isSecureContext) {
-        getSelection()?.selectAllChildren(text); // no clipboard over plain http: it is one key away
-        return;
-      }
-      void navigator.clipboard.writeText(code).then(() => {
-        word.textContent = 'Copied';
-        setTimeout(() => {
-          word.textContent = 'Copy';
-        }, 2000);
-      });
+  const copy = (): void => {
+    if (!window.isSecureContext) {
+      getSelection()?.selectAllChildren(text); // no clipboard over plain http: it is one key away
+      return;
     }
-  });
-  return h('div.jl-fix', text, button);
+    void navigator.clipboard.writeText(code).then(() => {
+      word.textContent = 'Copied';
+      setTimeout(() => {
+        word.textContent = 'Copy';
+      }, 2000);
+    });
+  };
+  const named = { 'aria-label': `Copy ${code}`, onclick: copy };
+  return h('div.jl-fix', text, h('button.jl-button', named, icon('copy'), word));
 }
 
 /** Gives the browser a text as a file. */

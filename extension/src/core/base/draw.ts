@@ -31,35 +31,64 @@ function drawBox(context: CanvasRenderingContext2D, box: Box, theme: Theme): voi
     context.rect(box.x, box.y, box.width, box.height);
   }
   if (box.fill) {
-    context.globalAlpha = box.opacity ?? 1;
-    context.fillStyle = theme.inks[box.fill];
-    context.fill();
-    context.globalAlpha = 1;
+    fill(context, theme.inks[box.fill], box.opacity);
   }
   if (box.tint) {
-    context.globalAlpha = theme.tint;
-    context.fillStyle = theme.inks[box.tint];
-    context.fill();
-    context.globalAlpha = 1;
+    fill(context, theme.inks[box.tint], theme.tint);
   }
   if (box.mark) {
     fillMark(context, box, box.mark, theme);
   }
   if (box.stroke) {
-    context.strokeStyle = theme.inks[box.stroke];
-    context.lineWidth = box.thickness ?? 1;
-    dashed(context, box.dash, () => context.stroke());
+    stroke(context, theme.inks[box.stroke], box.thickness, box.dash);
   }
 }
 
-function dashed(context: CanvasRenderingContext2D, dash: readonly number[] | undefined, stroke: () => void): void {
-  if (dash) {
+/** Fills the current path. */
+export function fill(context: CanvasRenderingContext2D, style: string | CanvasPattern, opacity = 1): void {
+  context.globalAlpha = opacity;
+  context.fillStyle = style;
+  context.fill();
+  context.globalAlpha = 1;
+}
+
+/** Strokes a path, else the current one. */
+export function stroke(
+  context: CanvasRenderingContext2D,
+  style: string,
+  thickness = 1,
+  dash: readonly number[] = [],
+  path?: Path2D
+): void {
+  context.strokeStyle = style;
+  context.lineWidth = thickness;
+  if (dash.length) {
     context.setLineDash([...dash]);
   }
-  stroke();
-  if (dash) {
+  if (path) {
+    context.stroke(path);
+  } else {
+    context.stroke();
+  }
+  if (dash.length) {
     context.setLineDash([]);
   }
+}
+
+/** Words whose baseline begins, or ends, at a point. */
+export function write(
+  context: CanvasRenderingContext2D,
+  text: string,
+  x: number,
+  y: number,
+  font: string,
+  style: string,
+  align: CanvasTextAlign = 'left'
+): void {
+  context.font = font;
+  context.fillStyle = style;
+  context.textAlign = align;
+  context.fillText(text, x, y);
 }
 
 function drawDiamond(context: CanvasRenderingContext2D, { x, y, radius, ink }: Diamond, theme: Theme): void {
@@ -69,40 +98,33 @@ function drawDiamond(context: CanvasRenderingContext2D, { x, y, radius, ink }: D
   context.lineTo(x, y + radius);
   context.lineTo(x - radius, y);
   context.closePath();
-  context.fillStyle = ink ? theme.inks[ink] : pattern(context, 'host', theme);
-  context.fill();
-  context.strokeStyle = theme.inks[ink ?? 'host'];
-  context.lineWidth = 1.5;
-  context.stroke();
+  fill(context, ink ? theme.inks[ink] : pattern(context, 'host', theme));
+  stroke(context, theme.inks[ink ?? 'host'], 1.5);
 }
 
 function drawWords(context: CanvasRenderingContext2D, words: Words, theme: Theme): void {
-  context.font = theme.fonts[words.type];
-  context.fillStyle = theme.inks[words.ink];
-  context.textAlign = words.align ?? 'left';
+  const { text, x, y, type, ink, align, upright } = words;
   context.textBaseline = 'alphabetic';
-  if (!words.upright) {
-    context.fillText(words.text, words.x, words.y);
+  if (!upright) {
+    write(context, text, x, y, theme.fonts[type], theme.inks[ink], align);
     return;
   }
   context.save();
-  context.translate(words.x, words.y);
+  context.translate(x, y);
   context.rotate(-Math.PI / 2);
-  context.fillText(words.text, 0, 0);
+  write(context, text, 0, 0, theme.fonts[type], theme.inks[ink], align);
   context.restore();
 }
 
-function drawStroke(context: CanvasRenderingContext2D, stroke: Stroke, theme: Theme): void {
-  context.strokeStyle = theme.inks[stroke.ink];
-  context.lineWidth = stroke.thickness ?? 1;
-  dashed(context, stroke.dash, () => context.stroke(new Path2D(stroke.path)));
-  if (stroke.arrow) {
-    const { x, y, to } = stroke.arrow;
+function drawStroke(context: CanvasRenderingContext2D, shape: Stroke, theme: Theme): void {
+  const ink = theme.inks[shape.ink];
+  stroke(context, ink, shape.thickness, shape.dash, new Path2D(shape.path));
+  if (shape.arrow) {
+    const { x, y, to } = shape.arrow;
     context.save();
-    context.lineWidth = 1.2;
     context.translate(x, y);
     context.rotate({ right: 0, down: Math.PI / 2, left: Math.PI }[to]);
-    context.stroke(new Path2D('M-5 -3 0 0 -5 3'));
+    stroke(context, ink, 1.2, [], new Path2D('M-5 -3 0 0 -5 3'));
     context.restore();
   }
 }
@@ -111,30 +133,25 @@ const CLUSTERS: Partial<Record<Mark, Ink>> = { c0: 'c0', c1: 'c1', c2: 'c2', c3:
 
 /** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes lined, quick tier half full, good tier full. */
 function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme: Theme): void {
-  const grey = theme.inks.compile;
-  if (CLUSTERS[mark] || mark === 'host' || mark === 'passes') {
-    context.fillStyle = pattern(context, mark, theme);
-    context.fill();
-  } else if (mark === 'codegen') {
-    context.fillStyle = grey;
-    context.fill();
-  } else {
-    context.fillStyle = mark === 'op' || mark === 'statement' || mark === 'copy' ? theme.inks.sunk : theme.inks.bg;
-    context.fill();
-  }
+  const { x, y, width, height } = box;
+  const { compile: grey, host, line2, sunk, bg } = theme.inks;
+  const isPattern = CLUSTERS[mark] || mark === 'host' || mark === 'passes';
+  const ground = mark === 'op' || mark === 'statement' || mark === 'copy' ? sunk : bg;
+  fill(context, isPattern ? pattern(context, mark, theme) : mark === 'codegen' ? grey : ground);
   if (mark === 'quick') {
     context.fillStyle = grey;
-    context.fillRect(box.x, box.y + box.height / 2, box.width, box.height / 2);
+    context.fillRect(x, y + height / 2, width, height / 2);
   }
-  if (!CLUSTERS[mark] && mark !== 'codegen' && !box.stroke && box.width > 2) {
-    context.strokeStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
-    context.lineWidth = 1;
-    dashed(context, mark === 'statement' || mark === 'load' ? [2, 2] : undefined, () =>
-      context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1)
-    );
-  } else if (!CLUSTERS[mark] && box.width <= 2) {
-    context.fillStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
-    context.fill();
+  if (CLUSTERS[mark]) {
+    return;
+  }
+  const line = mark === 'host' ? host : mark === 'op' ? line2 : grey;
+  if (width <= 2) {
+    fill(context, line);
+  } else if (mark !== 'codegen' && !box.stroke) {
+    context.beginPath();
+    context.rect(x + 0.5, y + 0.5, width - 1, height - 1);
+    stroke(context, line, 1, mark === 'statement' || mark === 'load' ? [2, 2] : []);
   }
 }
 

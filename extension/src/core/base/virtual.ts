@@ -148,14 +148,10 @@ export class VirtualRows {
   }
 
   private make(index: number): HTMLElement {
-    const role = this.isList ? 'listitem' : 'row';
-    const row = h('div', { class: this.isList ? 'jl-ln' : 'jl-row', role, 'data-index': index });
-    if (this.isList) {
-      row.setAttribute('aria-setsize', String(this.length));
-      row.setAttribute('aria-posinset', String(index + 1));
-    } else {
-      row.setAttribute('aria-rowindex', String(index + 1));
-    }
+    const place = this.isList
+      ? { class: 'jl-ln', role: 'listitem', 'aria-setsize': this.length, 'aria-posinset': index + 1 }
+      : { class: 'jl-row', role: 'row', 'aria-rowindex': index + 1 };
+    const row = h('div', { ...place, 'data-index': index });
     row.style.top = `${index * this.options.rowHeight}px`;
     row.style.height = `${this.options.rowHeight}px`;
     row.tabIndex = index === this.at ? 0 : -1;

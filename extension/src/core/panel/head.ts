@@ -1,4 +1,4 @@
-import { h, icon, iconButton, on } from '../base/dom';
+import { h, icon, iconButton, refill } from '../base/dom';
 import { inCalls } from '../sections/compare/layout';
 import { duration, grouped, some } from '../base/format';
 import { openMenu, type MenuItem } from '../base/popup';
@@ -40,12 +40,15 @@ export class Head {
   private fill(state: PanelState, report: Report | null): void {
     const focused = document.activeElement?.getAttribute('data-jl-head');
     const { actions } = this;
-    const tools = [report && this.runs(report), this.pin(state, report), this.main(), this.menu()];
-    this.element.replaceChildren(
+    refill(
+      this.element,
       h('b.jl-cell-title', titleOf(state) ?? 'jitlab'),
       h('span.jl-muted.jl-grow', { title: state.notebook }, state.notebook),
       this.status,
-      ...tools.filter(tool => tool !== null)
+      report && [this.runs(report), this.pin(state)],
+      actions.main &&
+        iconButton('main', actions.main.label, () => actions.main?.open(null), { 'data-jl-head': 'main' }),
+      this.menu()
     );
     if (actions.main === undefined) {
       this.element.classList.add('jl-in-main');
@@ -60,69 +63,45 @@ export class Head {
     if (!history || history.run < 1) {
       return null;
     }
-    const button = h(
-      'button.jl-runs',
-      { 'data-jl-head': 'runs', 'aria-haspopup': 'menu', 'aria-expanded': 'false' },
-      `run ${history.run}`,
-      icon('fold')
-    );
-    button.setAttribute('aria-label', `Run ${history.run}. Compare with an earlier run`);
-    on(button, {
-      click: () => {
-        const most = this.actions.settings?.runs ?? 20;
-        const earlier = history.runs.filter(({ run }) => run !== history.run).slice(-most);
-        const items = earlier.reverse().map(({ run, seconds, calls, retraces, error }): MenuItem => {
-          const said = error ? 'error' : seconds === null ? '' : duration(seconds) + inCalls(calls);
-          return {
-            label: `Compare with run ${run}`,
-            note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),
-            run: () => this.own.compare(run)
-          };
-        });
-        openMenu(button, 'Runs of this cell', items.length ? items : ['This is the first run that is kept.']);
-      }
-    });
+    const open = (): void => {
+      const most = this.actions.settings?.runs ?? 20;
+      const earlier = history.runs.filter(({ run }) => run !== history.run).slice(-most);
+      const items = earlier.reverse().map(({ run, seconds, calls, retraces, error }): MenuItem => {
+        const said = error ? 'error' : seconds === null ? '' : duration(seconds) + inCalls(calls);
+        return {
+          label: `Compare with run ${run}`,
+          note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),
+          run: () => this.own.compare(run)
+        };
+      });
+      openMenu(button, 'Runs of this cell', items.length ? items : ['This is the first run that is kept.']);
+    };
+    const label = `Run ${history.run}. Compare with an earlier run`;
+    const named = { 'data-jl-head': 'runs', ...CLOSED, 'aria-label': label, onclick: open };
+    const button = h('button.jl-runs', named, `run ${history.run}`, icon('fold'));
     return h('span.jl-menu-place', button);
   }
 
-  private pin(state: PanelState, report: Report | null): HTMLElement | null {
-    if (!report) {
-      return null;
-    }
-    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () =>
-      this.actions.togglePin()
-    );
-    pin.setAttribute('aria-pressed', String(state.pinned));
-    pin.dataset.jlHead = 'pin';
-    return pin;
-  }
-
-  private main(): HTMLElement | null {
-    const { main } = this.actions;
-    if (!main) {
-      return null;
-    }
-    const button = iconButton('main', main.label, () => main.open(null));
-    button.dataset.jlHead = 'main';
-    return button;
+  private pin({ pinned }: PanelState): HTMLElement {
+    const more = { 'aria-pressed': String(pinned), 'data-jl-head': 'pin' };
+    return iconButton('pin', `${pinned ? 'Unpin' : 'Pin'} this cell (P)`, () => this.actions.togglePin(), more);
   }
 
   private menu(): HTMLElement {
-    const button = iconButton('more', 'More', () => {
-      openMenu(button, 'jitlab', [
-        ...(this.actions.menu?.() ?? []),
-        { label: 'Keys', note: '?', run: this.own.showKeys }
-      ]);
-    });
-    button.dataset.jlHead = 'menu';
-    button.setAttribute('aria-haspopup', 'menu');
-    button.setAttribute('aria-expanded', 'false');
+    const open = (): void => {
+      const own = { label: 'Keys', note: '?', run: this.own.showKeys };
+      openMenu(button, 'jitlab', [...(this.actions.menu?.() ?? []), own]);
+    };
+    const button = iconButton('more', 'More', open, { 'data-jl-head': 'menu', ...CLOSED });
     return h('span.jl-menu-place', button);
   }
 
   private readonly status = h('span.jl-muted.jl-status');
   private shown = '';
 }
+
+/** A button whose menu is not open. */
+const CLOSED = { 'aria-haspopup': 'menu', 'aria-expanded': 'false' };
 
 /** The number that the notebook has now may be of a later run than a saved report: it names the cell alone. */
 function titleOf({ cell }: PanelState): string | undefined {

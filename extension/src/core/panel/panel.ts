@@ -1,5 +1,6 @@
 import { MainLayout } from './arrange';
 import { addIcons, consume, h, on } from '../base/dom';
+import { some } from '../base/format';
 import { Head } from './head';
 import { KeyHelp } from './help';
 import { PANEL_ICONS } from '../base/icons';
@@ -37,15 +38,8 @@ export class PanelView {
       ({ title, asks }) => (only === null || title === only) && (actions !== null || !asks)
     );
     this.parts = kinds.map(kind => {
-      const { title } = kind;
-      const main = actions?.main;
-      const opensIn =
-        main?.sections && only === null
-          ? {
-              label: main.label,
-              open: () => main.open(title)
-            }
-          : null;
+      const main = only === null && actions?.main?.sections ? actions.main : null;
+      const opensIn = main && { label: main.label, open: () => main.open(kind.title) };
       const section = new Section(kind, { open: only !== null, main: opensIn });
       return { section, view: new kind.view(section, context) };
     });
@@ -268,8 +262,7 @@ export class PanelView {
       return;
     }
     this.announced.add(run);
-    const retraces =
-      verdict.retraces > 0 ? `, ${verdict.retraces} ${verdict.retraces === 1 ? 'retrace' : 'retraces'}` : '';
+    const retraces = verdict.retraces > 0 ? `, ${some(verdict.retraces, 'retrace')}` : '';
     this.live.textContent = `${cell.title}: ${verdict.lead}${retraces}`;
   }
 
@@ -313,24 +306,19 @@ export class PanelView {
     if (!actions || key?.place !== 'panel' || isTyping(event.target)) {
       return;
     }
-    if (key.id.startsWith('go-to-')) {
-      this.jump(key.id.slice('go-to-'.length));
-    } else if (key.id === 'pin-cell') {
-      actions.togglePin();
-    } else if (key.id === 'show-keys') {
-      this.help.toggle();
-    } else if (key.id === 'search-graph') {
-      this.search();
-    } else if (key.id === 'open-section') {
-      actions.main?.open(this.sectionAt(event.target)?.title ?? null);
-    } else if (key.id === 'clear-selection') {
-      if (!this.selection.clear()) {
-        actions.leave();
-      }
-    } else {
-      return;
+    const acts: Record<string, () => unknown> = {
+      'pin-cell': () => actions.togglePin(),
+      'show-keys': () => this.help.toggle(),
+      'search-graph': () => this.search(),
+      'open-section': () => actions.main?.open(this.sectionAt(event.target)?.title ?? null),
+      'clear-selection': () => this.selection.clear() || actions.leave()
+    };
+    const [, section] = /^go-to-(.*)$/.exec(key.id) ?? [];
+    const act = section === undefined ? acts[key.id] : () => this.jump(section);
+    if (act) {
+      act();
+      consume(event);
     }
-    consume(event);
   }
 
   private sectionAt(target: EventTarget | null): Section | undefined {

@@ -1,4 +1,4 @@
-import { consume, h, icon, iconButton, isChord, on } from '../base/dom';
+import { h, icon, iconButton, isChord, on, takeKey } from '../base/dom';
 import type { KernelAccess } from '../report/kernel';
 import type { CellState } from '../report/model';
 import type { Report } from '../report/report';
@@ -69,7 +69,10 @@ export class Section {
   ) {
     this.title = place.title;
     this.opened = options.open;
-    this.heading = h('button.jl-fold');
+    const fold = (): void => {
+      this.open = !this.open;
+    };
+    this.heading = h('button.jl-fold', { onclick: fold });
     this.summaryText = h('span.jl-summary');
     this.tools = h('span.jl-tools');
     this.body = h('div.jl-body');
@@ -79,24 +82,13 @@ export class Section {
       h('h3', this.heading, this.tools),
       this.body
     );
-    on(this.heading, {
-      click: () => {
-        this.open = !this.open;
-      }
-    });
     if (place.table) {
-      this.tableButton = iconButton('table', 'Show as a table (T)', () => {
+      const turn = (): void => {
         this.asTable = !this.asTable;
-      });
+      };
+      this.tableButton = iconButton('table', 'Show as a table (T)', turn);
       this.tools.append(this.tableButton);
-      on(this.element, {
-        keydown: event => {
-          if (event.key.toLowerCase() === 't' && !isChord(event)) {
-            this.asTable = !this.asTable;
-            consume(event);
-          }
-        }
-      });
+      on(this.element, { keydown: event => isChord(event) || takeKey(event, { t: turn }) });
     }
     const { main } = options;
     if (main) {

@@ -1,4 +1,4 @@
-import { isRecord, number } from '../base/read';
+import { choice, record } from '../base/read';
 
 /** What a user can choose; extension/schema/panel.json describes each. */
 export interface Settings {
@@ -6,7 +6,7 @@ export interface Settings {
   decorations: boolean;
   costs: boolean;
   openSections: readonly string[];
-  colors: 'theme' | 'light' | 'dark' | 'high-contrast';
+  colors: (typeof COLORS)[number];
   reducedMotion: boolean;
   announce: boolean;
   confirmWhatIf: boolean;
@@ -14,6 +14,8 @@ export interface Settings {
   /** Runs that the chooser lists. */
   runs: number;
 }
+
+const COLORS = ['theme', 'light', 'dark', 'high-contrast'] as const;
 
 export const DEFAULTS: Settings = {
   badges: true,
@@ -30,24 +32,17 @@ export const DEFAULTS: Settings = {
 
 /** Settings from anywhere: what is of another type has its default. */
 export function readSettings(value: unknown): Settings {
-  const given = isRecord(value) ? value : {};
-  const flag = (name: keyof Settings): boolean =>
-    typeof given[name] === 'boolean' ? given[name] : (DEFAULTS[name] as boolean);
-  const count = (name: keyof Settings): number => Math.max(1, number(given[name]) ?? (DEFAULTS[name] as number));
-  const sections = given.openSections;
-  const colors = ['theme', 'light', 'dark', 'high-contrast'] as const;
+  const given = record(value);
+  const known = Object.entries(DEFAULTS).map(([name, usual]: [string, unknown]) =>
+    typeof given[name] === typeof usual ? [name, given[name]] : [name, usual]
+  );
+  const settings = Object.fromEntries(known) as unknown as Settings;
+  const { openSections, runs } = settings;
+  const sections = Array.isArray(openSections) ? openSections.filter(section => typeof section === 'string') : null;
   return {
-    badges: flag('badges'),
-    decorations: flag('decorations'),
-    costs: flag('costs'),
-    openSections: Array.isArray(sections)
-      ? sections.filter(section => typeof section === 'string')
-      : DEFAULTS.openSections,
-    colors: colors.find(name => name === given.colors) ?? DEFAULTS.colors,
-    reducedMotion: flag('reducedMotion'),
-    announce: flag('announce'),
-    confirmWhatIf: flag('confirmWhatIf'),
-    openOnLoad: flag('openOnLoad'),
-    runs: count('runs')
+    ...settings,
+    openSections: sections ?? DEFAULTS.openSections,
+    colors: choice(given.colors, COLORS),
+    runs: Math.max(1, Number.isFinite(runs) ? runs : DEFAULTS.runs)
   };
 }

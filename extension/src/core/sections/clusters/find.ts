@@ -1,4 +1,4 @@
-import { consume, h, icon, on } from '../../base/dom';
+import { consume, h, icon, on, set } from '../../base/dom';
 import { some } from '../../base/format';
 import type { Found, SearchIndex } from './search';
 
@@ -102,11 +102,7 @@ export class FindBox {
         option.scrollIntoView({ block: 'nearest' });
       }
     });
-    if (this.at >= 0) {
-      this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
-    } else {
-      this.input.removeAttribute('aria-activedescendant');
-    }
+    set(this.input, { 'aria-activedescendant': this.at >= 0 ? `${this.list.id}-${this.at}` : null });
   }
 
   private choose(index: number): void {

@@ -1,5 +1,5 @@
 import { CanvasView } from '../../base/canvas';
-import { h, isChord, on, takeKey } from '../../base/dom';
+import { h, isChord, on, placeItems, set, takeKey } from '../../base/dom';
 import type { Item } from '../../base/shapes';
 import type { Flow } from './flow';
 import { layoutClusters } from './layout';
@@ -73,33 +73,15 @@ export class SpineView {
     const hadFocus = this.layer.contains(document.activeElement);
     const current = items.some(item => item.id === this.focused) ? this.focused : items[0]?.id;
     this.focused = current ?? '';
-    // Elements are kept by position: a redraw while something is pointed at must not take it away from under the pointer.
-    while (this.layer.children.length > items.length) {
-      this.layer.lastElementChild?.remove();
-    }
-    items.forEach((item, index) => {
-      let element = this.layer.children[index] as HTMLElement | undefined;
-      if (!element) {
-        element = h('div.jl-item', { role: 'treeitem' });
-        this.layer.append(element);
-      }
+    placeItems(this.layer, items, (element, item) => {
       Object.assign(element.dataset, { id: item.id, kind: item.kind });
       element.tabIndex = item.id === this.focused ? 0 : -1;
-      element.setAttribute('aria-label', item.label);
-      element.title = item.label;
-      element.setAttribute('aria-level', String(item.level));
-      element.setAttribute('aria-selected', String(linkedId(element) === this.host.pinned));
-      if (item.expanded === undefined) {
-        element.removeAttribute('aria-expanded');
-      } else {
-        element.setAttribute('aria-expanded', String(item.expanded));
-      }
-      Object.assign(element.style, {
-        left: `${item.x}px`,
-        top: `${item.y}px`,
-        width: `${item.width}px`,
-        height: `${Math.max(18, item.height)}px`
+      set(element, {
+        ...{ 'aria-label': item.label, title: item.label, 'aria-level': item.level },
+        'aria-selected': linkedId(element) === this.host.pinned,
+        'aria-expanded': item.expanded ?? null
       });
+      return { left: item.x, top: item.y, width: item.width, height: Math.max(18, item.height) };
     });
     if (hadFocus && current !== undefined) {
       this.focusItem(current);

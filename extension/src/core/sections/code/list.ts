@@ -1,3 +1,4 @@
+import { set } from '../../base/dom';
 import { VirtualRows } from '../../base/virtual';
 
 const ROW_HEIGHT = 18;
@@ -60,11 +61,7 @@ export class CodeList {
       const lit = this.options.isLit(index);
       if (lit !== row.classList.contains('jl-lit')) {
         row.classList.toggle('jl-lit', lit);
-        if (lit) {
-          row.setAttribute('aria-current', 'true');
-        } else {
-          row.removeAttribute('aria-current');
-        }
+        set(row, { 'aria-current': lit || null });
       }
     }
   }

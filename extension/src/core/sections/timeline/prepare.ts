@@ -187,16 +187,8 @@ function compare(a: Span, b: Span): number {
   return a.start - b.start || b.duration - a.duration;
 }
 
-const KINDS: Record<string, Mark> = {
-  op: 'op',
-  host: 'host',
-  statement: 'statement',
-  copy: 'copy',
-  capture: 'capture',
-  passes: 'passes',
-  codegen: 'codegen',
-  load: 'load'
-};
+/** Kinds of spans that have a mark of their own name. */
+const KINDS: ReadonlySet<string> = new Set(['host', 'statement', 'copy', 'capture', 'passes', 'codegen', 'load']);
 
 /** What ran has its cluster's mark; what made it run has the grey of compile time. */
 function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
@@ -205,5 +197,5 @@ function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
   if (ran && color !== undefined) {
     return clusterMark(color);
   }
-  return span.kind === 'codegen' && span.tier === 'quick' ? 'quick' : (KINDS[span.kind] ?? 'op');
+  return span.kind === 'codegen' && span.tier === 'quick' ? 'quick' : KINDS.has(span.kind) ? (span.kind as Mark) : 'op';
 }

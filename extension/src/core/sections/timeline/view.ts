@@ -27,10 +27,7 @@ export class TimelineView {
         this.pin(this.nav.span);
       }
     });
-    this.exporting = h('button.jl-button', icon('save'), 'Export Chrome trace');
-    on(this.exporting, {
-      click: () => void this.save()
-    });
+    this.exporting = h('button.jl-button', { onclick: () => void this.save() }, icon('save'), 'Export Chrome trace');
     this.notice = h('div.jl-note', { role: 'status', hidden: true });
     this.showKeys();
     on(this.canvas.element, {
@@ -188,10 +185,7 @@ export class TimelineView {
       void this.fetch();
       return;
     }
-    const button = h('button.jl-link', 'Show all');
-    on(button, {
-      click: () => void this.fetch()
-    });
+    const button = h('button.jl-link', { onclick: () => void this.fetch() }, 'Show all');
     const text = `${grouped(here)} of ${some(all, 'span')} are here. `;
     this.notice.replaceChildren(text, ...(this.context.kernel ? [button] : []));
     this.notice.hidden = false;

@@ -1,4 +1,4 @@
-import { h } from '../../../base/dom';
+import { h, placeItems, set } from '../../../base/dom';
 import type { Rect, Scene } from './scene';
 import type { TreeNode } from '../tree';
 
@@ -30,17 +30,7 @@ export class MapItems {
     screen: { width: number; height: number; scale: number; at(rect: Rect): { x: number; y: number } },
     again: boolean
   ): void {
-    const { children } = this.element;
-    const shown = order.slice(Math.max(0, focused - AROUND), focused + AROUND);
-    while (children.length > shown.length) {
-      this.element.lastElementChild?.remove();
-    }
-    shown.forEach((box, index) => {
-      let element = children[index] as HTMLElement | undefined;
-      if (!element) {
-        element = h('div.jl-item', { role: 'treeitem', tabindex: '-1' });
-        this.element.append(element);
-      }
+    placeItems(this.element, order.slice(Math.max(0, focused - AROUND), focused + AROUND), (element, box) => {
       const place = box === order[focused] ? 0 : -1;
       if (element.tabIndex !== place) {
         element.tabIndex = place;
@@ -51,12 +41,12 @@ export class MapItems {
       const rect = scene.rectOf(box);
       const { x, y } = rect ? screen.at(rect) : { x: 0, y: 0 };
       const tall = scene.isOpen(box) ? 26 : (rect?.height ?? 0);
-      Object.assign(element.style, {
-        left: `${Math.max(-20, Math.min(screen.width, x))}px`,
-        top: `${Math.max(-20, Math.min(screen.height, y))}px`,
-        width: `${Math.max(8, (rect?.width ?? 0) * screen.scale)}px`,
-        height: `${Math.max(8, tall * screen.scale)}px`
-      });
+      return {
+        left: Math.max(-20, Math.min(screen.width, x)),
+        top: Math.max(-20, Math.min(screen.height, y)),
+        width: Math.max(8, (rect?.width ?? 0) * screen.scale),
+        height: Math.max(8, tall * screen.scale)
+      };
     });
   }
 
@@ -69,19 +59,15 @@ export class MapItems {
   }
 
   private name(element: HTMLElement, box: TreeNode, scene: Scene): void {
-    element.dataset.key = box.key;
-    element.dataset.id = box.id;
-    element.dataset.kind = box.kind;
     const siblings = scene.childrenOf(scene.groupOf(box));
-    element.setAttribute('aria-label', this.told.label(box));
-    element.setAttribute('aria-level', String(Math.max(1, box.level)));
-    element.setAttribute('aria-setsize', String(siblings.length));
-    element.setAttribute('aria-posinset', String(siblings.indexOf(box) + 1));
-    element.setAttribute('aria-selected', String(this.told.pinned(box)));
-    if (box.group) {
-      element.setAttribute('aria-expanded', String(scene.isOpen(box)));
-    } else {
-      element.removeAttribute('aria-expanded');
-    }
+    set(element, {
+      ...{ 'data-key': box.key, 'data-id': box.id, 'data-kind': box.kind },
+      'aria-label': this.told.label(box),
+      'aria-level': Math.max(1, box.level),
+      'aria-setsize': siblings.length,
+      'aria-posinset': siblings.indexOf(box) + 1,
+      'aria-selected': this.told.pinned(box),
+      'aria-expanded': box.group ? scene.isOpen(box) : null
+    });
   }
 }

@@ -1,4 +1,4 @@
-import { pattern } from '../../../base/draw';
+import { fill, pattern, stroke, write } from '../../../base/draw';
 import { bytes, duration } from '../../../base/format';
 import { clip, clusterMark, type Ink, type Mark, type Measure } from '../../../base/shapes';
 import type { Theme } from '../../../base/theme';
@@ -25,10 +25,14 @@ export interface SceneLook {
   litEdge: (edge: TreeEdge, group: TreeNode | null) => boolean;
 }
 
-interface Label {
+/** Where words stand. */
+interface Place {
   x: number;
   y: number;
   width: number;
+}
+
+interface Label extends Place {
   text: string;
   weight: number;
 }
@@ -94,52 +98,36 @@ class Painter {
 
   /** What stands beside the edges: over the boxes, none on another. */
   notes(): void {
-    const { context, look } = this;
-    const { inks, fonts } = look.theme;
-    context.font = fonts.note;
-    context.textAlign = 'left';
-    const taken: { x: number; y: number; width: number }[] = [];
+    const taken: Place[] = [];
     for (const { places, text, ink } of this.beside) {
-      const width = look.measure(text, 'note');
-      const place = places.find(({ x, y }) =>
-        taken.every(other => x + width < other.x || other.x + other.width < x || Math.abs(y - other.y) > 13)
-      );
+      const width = this.look.measure(text, 'note');
+      const place = places.map(({ x, y }) => ({ x, y, width })).find(free => isFree(free, taken, 0));
       if (place) {
-        const { x, y } = place;
-        taken.push({ x, y, width });
-        context.globalAlpha = 0.85;
-        context.fillStyle = inks.bg;
-        context.fillRect(x - 2, y - 10, width + 4, 13);
-        context.globalAlpha = 1;
-        context.fillStyle = ink;
-        context.fillText(text, x, y);
+        taken.push(place);
+        this.plate(text, place, ink);
       }
     }
   }
 
   /** The heaviest names of what is too small for its own, none on another. */
   labels(): void {
-    const { context, look } = this;
     const taken: Label[] = [];
     for (const label of this.waiting.sort((a, b) => b.weight - a.weight).slice(0, 6 * MOST_LABELS)) {
-      const free = taken.every(
-        other =>
-          label.x + label.width + 4 < other.x || other.x + other.width + 4 < label.x || Math.abs(label.y - other.y) > 13
-      );
-      if (free && taken.length < MOST_LABELS) {
+      if (taken.length < MOST_LABELS && isFree(label, taken, 4)) {
         taken.push(label);
+        this.plate(label.text, label, this.look.theme.inks.text);
       }
     }
-    context.font = look.theme.fonts.note;
-    context.textAlign = 'left';
-    for (const { x, y, width, text } of taken) {
-      context.globalAlpha = 0.85;
-      context.fillStyle = look.theme.inks.bg;
-      context.fillRect(x - 2, y - 10, width + 4, 13);
-      context.globalAlpha = 1;
-      context.fillStyle = look.theme.inks.text;
-      context.fillText(text, x, y);
-    }
+  }
+
+  /** Words on a ground of their own. */
+  private plate(text: string, { x, y, width }: Place, ink: string): void {
+    const { context, look } = this;
+    context.globalAlpha = 0.85;
+    context.fillStyle = look.theme.inks.bg;
+    context.fillRect(x - 2, y - 10, width + 4, 13);
+    context.globalAlpha = 1;
+    write(context, text, x, y, look.theme.fonts.note, ink);
   }
 
   private edges(group: TreeNode | null, left: number, top: number): void {
@@ -185,14 +173,10 @@ class Painter {
       }
     }
     context.setLineDash([]);
-    context.lineWidth = Math.max(0.5, Math.min(1, view.scale * 1.4));
-    context.strokeStyle = inks.line2;
-    context.stroke(lines);
+    stroke(context, inks.line2, Math.max(0.5, Math.min(1, view.scale * 1.4)), [], lines);
     context.fillStyle = inks.line2;
     context.fill(heads);
-    context.strokeStyle = inks.link;
-    context.lineWidth = 2;
-    context.stroke(lit);
+    stroke(context, inks.link, 2, [], lit);
     for (const { edge, route } of apart) {
       this.notFused(edge, group, route);
     }
@@ -205,11 +189,7 @@ class Painter {
     const ink = look.litEdge(edge, group) ? inks.link : inks.text;
     const path = new Path2D();
     trace(path, route, true);
-    context.strokeStyle = ink;
-    context.lineWidth = view.scale > 0.4 ? 1.25 : 0.75;
-    context.setLineDash([3, 2.5]);
-    context.stroke(path);
-    context.setLineDash([]);
+    stroke(context, ink, view.scale > 0.4 ? 1.25 : 0.75, [3, 2.5], path);
     const heads = new Path2D();
     arrowHead(heads, route, view.scale);
     context.fillStyle = ink;
@@ -218,9 +198,7 @@ class Painter {
     const gap = 12 * Math.min(1, view.scale);
     const [x, y] = [route.at(-2) ?? 0, (route.at(-1) ?? 0) - gap];
     if (view.scale > 0.3) {
-      const cut = new Path2D(`M${x - 6} ${y}l12 -5M${x - 6} ${y + 5}l12 -5`);
-      context.lineWidth = 1.5;
-      context.stroke(cut);
+      stroke(context, ink, 1.5, [], new Path2D(`M${x - 6} ${y}l12 -5M${x - 6} ${y + 5}l12 -5`));
     }
     if (view.scale >= 0.7 && edge.boundary) {
       const text = `Not fused, ${bytes(edge.boundary.bytes)}`;
@@ -239,49 +217,33 @@ class Painter {
     const ink = inkOf(box);
     context.beginPath();
     context.roundRect(x, y, width, height, box.color === null ? 0 : Math.min(3, height / 4));
-    context.fillStyle = inks.bg;
-    context.fill();
-    context.globalAlpha = box.kind === 'part' || box.kind === 'plan' ? 0.02 : look.theme.tint;
-    context.fillStyle = inks[ink];
-    context.fill();
-    context.globalAlpha = 1;
-    context.strokeStyle = lit ? inks.link : box.kind === 'part' || box.kind === 'loop' ? inks.line2 : inks[ink];
-    context.lineWidth = lit ? 2 : 1;
-    context.setLineDash(box.kind === 'part' ? [3, 3] : []);
-    context.stroke();
-    context.setLineDash([]);
+    fill(context, inks.bg);
+    fill(context, inks[ink], box.kind === 'part' || box.kind === 'plan' ? 0.02 : look.theme.tint);
+    const rim = lit ? inks.link : box.kind === 'part' || box.kind === 'loop' ? inks.line2 : inks[ink];
+    stroke(context, rim, lit ? 2 : 1, box.kind === 'part' ? [3, 3] : []);
     this.selvage(box, x, y, width, height);
     const head = HEAD * view.scale;
     if (head >= 14) {
       const middle = y + head / 2 + 4;
-      context.strokeStyle = inks.muted;
-      context.lineWidth = 1.25;
-      context.stroke(new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
-      const timed = this.title(box, x + 28, middle, width - 36, 'text');
+      stroke(context, inks.muted, 1.25, [], new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
+      const timed = this.title(box, x + 28, middle, width - 36);
       const turns = turnsOf(box.op);
       const used = look.measure(box.name, 'name') + 8;
       if (turns && !timed && used + look.measure(turns, 'note') < width - 36) {
-        context.font = look.theme.fonts.note;
-        context.fillStyle = inks.muted;
-        context.fillText(turns, x + 28 + used, middle);
+        write(context, turns, x + 28 + used, middle, look.theme.fonts.note, inks.muted);
       }
     } else if (width > 30) {
       this.wait(box, x + 4, y + 11, width);
     }
     if (box.scope && head >= 10) {
-      context.strokeStyle = inks.text;
-      context.lineWidth = 1;
-      context.setLineDash([1.5, 3]);
-      context.strokeRect(x - 4, y - 4, width + 8, height + 8);
-      context.setLineDash([]);
+      context.beginPath();
+      context.rect(x - 4, y - 4, width + 8, height + 8);
+      stroke(context, inks.text, 1, [1.5, 3]);
       const text = shorten(box.scope, Math.max(30, width - 20), 'note', look.measure);
       context.fillStyle = inks.bg;
       // On its lower edge: above the upper one stands the name of the box around it.
       context.fillRect(x + 10, y + height - 2, look.measure(text, 'note') + 8, 12);
-      context.font = look.theme.fonts.note;
-      context.fillStyle = inks.text;
-      context.textAlign = 'left';
-      context.fillText(text, x + 14, y + height + 8);
+      write(context, text, x + 14, y + height + 8, look.theme.fonts.note, inks.text);
     }
   }
 
@@ -308,15 +270,10 @@ class Painter {
     } else {
       context.roundRect(x, y, width, height, 3);
     }
-    context.fillStyle = lit ? inks.lit : isOp ? inks.sunk : inks.bg;
-    context.fill();
-    context.globalAlpha = heat === null ? (isOp ? 0 : tint) : 0.04 + 0.4 * heat;
-    context.fillStyle = inks[ink];
-    context.fill();
-    context.globalAlpha = 1;
-    context.strokeStyle = lit ? inks.link : isOp && box.color !== null ? inks.line2 : inks[ink];
-    context.lineWidth = lit ? 2 : isOp ? 0.75 : 1;
-    context.stroke();
+    fill(context, lit ? inks.lit : isOp ? inks.sunk : inks.bg);
+    fill(context, inks[ink], heat === null ? (isOp ? 0 : tint) : 0.04 + 0.4 * heat);
+    const rim = lit ? inks.link : isOp && box.color !== null ? inks.line2 : inks[ink];
+    stroke(context, rim, lit ? 2 : isOp ? 0.75 : 1);
     if (!isOp) {
       this.selvage(box, x, y, width, height);
     } else if (box.color === null || box.parent?.kind !== 'kernel') {
@@ -331,36 +288,29 @@ class Painter {
     }
     if (isOp) {
       const type = lit && height >= 16 ? 'name' : height >= 16 ? 'body' : 'note';
-      context.font = look.theme.fonts[type];
-      context.fillStyle = inks.text;
-      context.textAlign = 'left';
-      const more = box.kind === 'loop' ? bodyOf(box) : '';
-      context.fillText(shorten(box.name + more, room, type, look.measure), left, y + height / 2 + 4);
+      const name = shorten(box.name + (box.kind === 'loop' ? bodyOf(box) : ''), room, type, look.measure);
+      write(context, name, left, y + height / 2 + 4, look.theme.fonts[type], inks.text);
       return;
     }
     const two = height >= 28;
-    const timed = this.title(box, left, two ? y + height / 2 - 2 : y + height / 2 + 4, room, 'text');
+    const timed = this.title(box, left, two ? y + height / 2 - 2 : y + height / 2 + 4, room);
     if (two) {
-      context.font = look.theme.fonts.note;
-      context.fillStyle = inks.muted;
-      context.fillText(fitting(knownFacts(box, timed), room, 'note', look.measure), left, y + height / 2 + 12);
+      const facts = fitting(knownFacts(box, timed), room, 'note', look.measure);
+      write(context, facts, left, y + height / 2 + 12, look.theme.fonts.note, inks.muted);
     }
   }
 
   /** Name, and at the right the time where both fit; whether they did. */
-  private title(box: TreeNode, x: number, y: number, room: number, ink: Ink): boolean {
+  private title(box: TreeNode, x: number, y: number, room: number): boolean {
     const { context, look } = this;
+    const { inks, fonts } = look.theme;
     const time = box.seconds === null ? '' : duration(box.seconds);
     const timeWidth = time ? look.measure(time, 'name') : 0;
-    context.font = look.theme.fonts.name;
-    context.fillStyle = look.theme.inks[ink];
-    context.textAlign = 'left';
     const fits = timeWidth > 0 && timeWidth + look.measure(box.name, 'name') + 8 < room;
-    context.fillText(shorten(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure), x, y);
+    const name = shorten(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure);
+    write(context, name, x, y, fonts.name, inks.text);
     if (fits) {
-      context.textAlign = 'right';
-      context.fillText(time, x + room, y);
-      context.textAlign = 'left';
+      write(context, time, x + room, y, fonts.name, inks.text, 'right');
     }
     return fits;
   }
@@ -409,6 +359,13 @@ function boundsOf(routes: readonly number[][]): Float32Array {
     BOUNDS.set(routes, bounds);
   }
   return bounds;
+}
+
+/** Whether words at a place stand on none of those that are there already. */
+function isFree({ x, y, width }: Place, taken: readonly Place[], gap: number): boolean {
+  return taken.every(
+    other => x + width + gap < other.x || other.x + other.width + gap < x || Math.abs(y - other.y) > 13
+  );
 }
 
 export function inkOf(box: TreeNode): Mark & Ink {

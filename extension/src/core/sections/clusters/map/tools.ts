@@ -1,4 +1,4 @@
-import { h, iconButton, on } from '../../../base/dom';
+import { h, iconButton } from '../../../base/dom';
 import type { FindBox } from '../find';
 import type { Flow } from '../flow';
 import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
@@ -16,15 +16,11 @@ export class Tools {
     toggleMap: () => void,
     private readonly changed: () => void
   ) {
-    this.heatButtons = HEATS.map(kind => {
-      const button = h('button.jl-seg', kind);
-      return on(button, {
-        click: () => {
-          this.heatKind = kind;
-          changed();
-        }
-      });
-    });
+    const heat = (kind: HeatKind): void => {
+      this.heatKind = kind;
+      changed();
+    };
+    this.heatButtons = HEATS.map(kind => h('button.jl-seg', { onclick: () => heat(kind) }, kind));
     this.mapButton = iconButton('map', 'Show as a map (M)', toggleMap);
     this.searchButton = iconButton('search', 'Search (/)', () => this.search(!this.searching));
     this.element = h(
