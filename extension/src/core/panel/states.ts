@@ -93,19 +93,10 @@ export class Message {
 
   show(state: PanelState, report: Report | null): void {
     this.element.hidden = report !== null && report.cell.error === null;
-    const { cell, loaded, other } = state;
-    const key = [
-      report?.cell.error,
-      cell?.refusal,
-      cell?.running,
-      loaded,
-      other?.id,
-      report === null,
-      other?.lead,
-      state.isSaved
-    ];
-    key.push(state.notebook === '');
-    const shown = this.element.hidden ? '' : key.join('|');
+    const { cell, loaded, other, isSaved, notebook } = state;
+    const ofCell = [report === null, report?.cell.error, cell?.refusal, cell?.running];
+    const key = [...ofCell, loaded, other?.id, other?.lead, isSaved, notebook === ''].join('|');
+    const shown = this.element.hidden ? '' : key;
     if (shown !== this.shown) {
       this.shown = shown;
       this.element.replaceChildren(...(shown === '' ? [] : this.elements(state, report)));
@@ -123,12 +114,7 @@ export class Message {
       return [h('b', 'Running'), h('div.jl-muted', 'Figures appear as soon as something is compiled.')];
     }
     const { title, text, code } = howToBegin(state);
-    return [
-      h('b', title),
-      h('div.jl-muted', text),
-      code === '' ? null : copyLine(code),
-      ...this.lastReport(state)
-    ].filter(element => element !== null);
+    return [h('b', title), h('div.jl-muted', text), ...(code ? [copyLine(code)] : []), ...this.lastReport(state)];
   }
 
   private lastReport({ other, isSaved }: PanelState): HTMLElement[] {
@@ -197,20 +183,12 @@ function jobElement(job: Job, kernel: KernelAccess | null): HTMLElement {
           : 'Runs.'
         : (job.error ?? '');
   const about = isOpen(job) && job.estimateSeconds !== null ? ` About ${duration(job.estimateSeconds)}.` : '';
-  const cancel = h(
-    'button.jl-button',
-    {
-      onclick: () => {
-        void kernel?.request({ want: 'cancel', job: job.id }).catch(() => undefined); // it has ended meanwhile
-      }
-    },
-    'Cancel'
-  );
+  const cancel = (): void => void kernel?.request({ want: 'cancel', job: job.id }).catch(() => undefined); // it has ended meanwhile
   return h(
     'div.jl-job',
     icon(job.error ? 'no' : 'wait'),
     h('div.jl-grow', h('b', job.title), h('div', said + about)),
-    isOpen(job) && kernel ? cancel : null
+    isOpen(job) && kernel && h('button.jl-button', { onclick: cancel }, 'Cancel')
   );
 }
 

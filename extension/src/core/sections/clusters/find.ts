@@ -1,4 +1,4 @@
-import { consume, h, icon, on, set } from '../../base/dom';
+import { h, icon, on, set, takeKey } from '../../base/dom';
 import { some } from '../../base/format';
 import type { Found, SearchIndex } from './search';
 
@@ -70,29 +70,24 @@ export class FindBox {
   }
 
   private onKey(event: KeyboardEvent): void {
-    switch (event.key) {
-      case 'ArrowDown':
-      case 'ArrowUp': {
-        const count = Math.max(1, this.found.length);
-        this.at = (this.at + (event.key === 'ArrowDown' ? 1 : -1) + count) % count;
-        this.mark();
-        break;
-      }
-      case 'Enter':
-        this.choose(this.at);
-        break;
-      case 'Escape':
-        if (this.input.value === '') {
-          return;
-        }
-        this.input.value = '';
-        this.search();
-        break;
-      default:
-        event.stopPropagation(); // letters are text here, not keys of the section
-        return;
+    const step = (by: 1 | -1): void => {
+      const count = Math.max(1, this.found.length);
+      this.at = (this.at + by + count) % count;
+      this.mark();
+    };
+    const empty = (): void => {
+      this.input.value = '';
+      this.search();
+    };
+    const isKnown = takeKey(event, {
+      ArrowDown: () => step(1),
+      ArrowUp: () => step(-1),
+      Enter: () => this.choose(this.at),
+      Escape: () => (this.input.value === '' ? false : empty())
+    });
+    if (!isKnown && event.key !== 'Escape') {
+      event.stopPropagation(); // letters are text here, not keys of the section
     }
-    consume(event);
   }
 
   private mark(): void {

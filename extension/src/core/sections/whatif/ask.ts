@@ -7,14 +7,12 @@ import type { Boundary, Operation, Report } from '../../report/report';
 export interface Ask {
   /** On the button: a verb. */
   label: string;
-  icon: 'cut' | 'link' | 'host' | 'kernel';
   /** As a sentence, for a screen reader and before it is run. */
   title: string;
-  kind: 'cut' | 'fuse' | 'keep_out' | 'target';
+  kind: 'cut' | 'fuse' | 'keep_out';
   plan: string;
   edges: [string, string][];
   ops: string[];
-  target?: string;
 }
 
 /** What can be asked of what is pointed at, and its name. */
@@ -53,16 +51,8 @@ export function askable(report: Report, links: Links, id: string | null): Askabl
 }
 
 /** The request that asks it of the kernel. */
-export function requestOf(ask: Ask, cell: string): Request {
-  return {
-    want: 'whatif',
-    cell,
-    plan: ask.plan,
-    kind: ask.kind,
-    edges: ask.edges,
-    ops: ask.ops,
-    ...(ask.target !== undefined && { target: ask.target })
-  };
+export function requestOf({ plan, kind, edges, ops }: Ask, cell: string): Request {
+  return { want: 'whatif', cell, plan, kind, edges, ops };
 }
 
 function ofEdge(report: Report, producer: Operation, consumer: Operation): Askable {
@@ -89,26 +79,13 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push(cut(unique(before), op, 'Cut before'));
   }
   if (after.length) {
-    asks.push({
-      label: 'Cut after',
-      icon: 'cut',
-      title: `Cut ${word(op)} from ${named(unique(after))} (${whereOf(op)})`,
-      kind: 'cut',
-      plan: op.plan,
-      edges: unique(after).map(reader => [op.name, reader.name]),
-      ops: []
-    });
+    const edges = unique(after).map((reader): [string, string] => [op.name, reader.name]);
+    const title = `Cut ${word(op)} from ${named(unique(after))} (${whereOf(op)})`;
+    asks.push({ label: 'Cut after', title, kind: 'cut', plan: op.plan, edges, ops: [] });
   }
   if (op.cluster !== null) {
-    asks.push({
-      label: 'Keep out',
-      icon: 'host',
-      title: `Keep ${word(op)} out (${whereOf(op)})`,
-      kind: 'keep_out',
-      plan: op.plan,
-      edges: [],
-      ops: [op.name]
-    });
+    const title = `Keep ${word(op)} out (${whereOf(op)})`;
+    asks.push({ label: 'Keep out', title, kind: 'keep_out', plan: op.plan, edges: [], ops: [op.name] });
   }
   return {
     title: op.op,
@@ -119,27 +96,14 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
 }
 
 function cut(producers: readonly Operation[], consumer: Operation, label: string): Ask {
-  return {
-    label,
-    icon: 'cut',
-    title: `Cut ${named(producers)} from ${word(consumer)} (${whereOf(consumer)})`,
-    kind: 'cut',
-    plan: consumer.plan,
-    edges: producers.map(producer => [producer.name, consumer.name]),
-    ops: []
-  };
+  const edges = producers.map((producer): [string, string] => [producer.name, consumer.name]);
+  const title = `Cut ${named(producers)} from ${word(consumer)} (${whereOf(consumer)})`;
+  return { label, title, kind: 'cut', plan: consumer.plan, edges, ops: [] };
 }
 
 function fuse(producer: Operation, consumer: Operation): Ask {
-  return {
-    label: 'Fuse',
-    icon: 'link',
-    title: `Fuse ${word(producer)} (${whereOf(producer)}) with ${word(consumer)} (${whereOf(consumer)})`,
-    kind: 'fuse',
-    plan: consumer.plan,
-    edges: [[producer.name, consumer.name]],
-    ops: []
-  };
+  const title = `Fuse ${word(producer)} (${whereOf(producer)}) with ${word(consumer)} (${whereOf(consumer)})`;
+  return { label: 'Fuse', title, kind: 'fuse', plan: consumer.plan, edges: [[producer.name, consumer.name]], ops: [] };
 }
 
 /** In one kernel: an operation that is computed in several is in each of them. */

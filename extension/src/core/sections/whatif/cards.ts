@@ -1,6 +1,6 @@
 import type { CanvasView } from '../../base/canvas';
 import { changeElement } from '../../base/change';
-import { copyLine, h, icon, on } from '../../base/dom';
+import { copyLine, h, icon } from '../../base/dom';
 import { duration, lines, sentence, some } from '../../base/format';
 import { isOpen, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
@@ -8,7 +8,8 @@ import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, swe
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '../../report/answers';
 
 const MOST_MOVED = 2;
-const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel', several: 'cut' } as const;
+/** What is on the button of a question, and on the card of its answer. */
+export const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel', several: 'cut' } as const;
 
 /** What can be done with a job: cancel it, or go on with one that was stopped; null where no kernel is there to do it. */
 export interface JobActions {
@@ -49,13 +50,8 @@ export function waitText(job: Job): string {
 /** A button for each question; `press` asks it. */
 export function askButtons(asks: readonly Ask[], enabled: boolean, press: (ask: Ask) => void): HTMLElement {
   const button = (ask: Ask): HTMLElement => {
-    const named = { title: ask.title, 'aria-label': ask.title };
-    return h(
-      'button.jl-button',
-      { ...named, disabled: !enabled, onclick: () => press(ask) },
-      icon(ask.icon),
-      ask.label
-    );
+    const named = { title: ask.title, 'aria-label': ask.title, disabled: !enabled, onclick: () => press(ask) };
+    return h('button.jl-button', named, icon(ICONS[ask.kind]), ask.label);
   };
   return h('div.jl-buttons', asks.map(button));
 }
@@ -67,7 +63,6 @@ export function linesBeside(title: string, where: readonly number[]): string {
 
 function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
   const { progress } = job;
-  const button = h('button.jl-button', { 'aria-label': `Cancel ${job.title}` }, 'Cancel');
   const known = progress !== null && progress.total > 0;
   return h(
     'div.jl-card',
@@ -76,7 +71,7 @@ function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
       'div.jl-card-head',
       icon(job.state === 'queued' ? 'wait' : 'clock'),
       h('b.jl-grow', job.title),
-      cancel && on(button, { click: cancel })
+      cancel && h('button.jl-button', { 'aria-label': `Cancel ${job.title}`, onclick: cancel }, 'Cancel')
     ),
     job.state === 'running' &&
       h(

@@ -7,7 +7,7 @@ import type { CellState } from '../../report/model';
 import type { Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
 import { askable, requestOf, type Ask, type Askable } from './ask';
-import { askButtons, jobCard } from './cards';
+import { askButtons, ICONS, jobCard } from './cards';
 import { layoutAnswer } from './layout';
 import { readAnswer } from '../../report/answers';
 
@@ -160,23 +160,18 @@ export class WhatIfView implements SectionView {
       this.proposed = null;
       this.renderAsk();
     };
+    const measure = (): void => {
+      close();
+      this.ask(ask);
+    };
     return h(
       'div.jl-card',
       { role: 'group', 'aria-label': ask.title },
-      h('div.jl-card-head', icon(ask.icon), h('b.jl-grow', ask.title)),
+      h('div.jl-card-head', icon(ICONS[ask.kind]), h('b.jl-grow', ask.title)),
       h('div', WORK),
       h(
         'div.jl-buttons',
-        h(
-          'button.jl-button',
-          {
-            onclick: () => {
-              close();
-              this.ask(ask);
-            }
-          },
-          'Measure'
-        ),
+        h('button.jl-button', { onclick: measure }, 'Measure'),
         h('button.jl-button', { onclick: close }, 'Don’t')
       )
     );

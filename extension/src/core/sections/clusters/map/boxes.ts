@@ -178,14 +178,15 @@ function inOrder(nodes: readonly FlowNode[], { box, first, sources, ops }: Numbe
     for (let at = first[index] ?? 0; at < (first[index + 1] ?? 0); at++) {
       const source = sources[at] ?? -1;
       if (source >= 0 && (box[source] ?? 0) > own) {
-        return sorted(nodes, homesOf(nodes));
+        return sorted(nodes);
       }
     }
   }
   return [...nodes];
 }
 
-function sorted(nodes: readonly FlowNode[], home: ReadonlyMap<string, FlowNode>): FlowNode[] {
+function sorted(nodes: readonly FlowNode[]): FlowNode[] {
+  const home = new Map(nodes.flatMap(node => node.ops.map(op => [op.name, node] as const)));
   const seen = new Set<FlowNode>();
   const ordered: FlowNode[] = [];
   for (const first of nodes) {
@@ -217,31 +218,15 @@ function sorted(nodes: readonly FlowNode[], home: ReadonlyMap<string, FlowNode>)
   return ordered;
 }
 
-function homesOf(nodes: readonly FlowNode[]): Map<string, FlowNode> {
-  const home = new Map<string, FlowNode>();
-  for (const node of nodes) {
-    for (const op of node.ops) {
-      home.set(op.name, node);
-    }
-  }
-  return home;
-}
-
 function clusterNode(name: string, cluster: Cluster | undefined, ops: Operation[]): FlowNode {
-  const node = emptyNode(name, name, ops);
-  node.cluster = cluster ?? null;
-  node.lines = cluster?.lines ?? [];
-  node.seconds = cluster?.seconds ?? null;
-  node.calls = cluster?.calls ?? 0;
-  return node;
+  const { lines = [], seconds = null, calls = 0 } = cluster ?? {};
+  return { ...emptyNode(name, name, ops), cluster: cluster ?? null, lines, seconds, calls };
 }
 
 function hostNode(op: Operation, fallback: Fallback | undefined): FlowNode {
+  const { seconds, calls = 0 } = fallback ?? {};
   const node = emptyNode(`host:${op.plan}:${op.name}`, op.op, [op]);
-  node.lines = linesOf(op);
-  node.seconds = fallback?.seconds ?? op.seconds;
-  node.calls = fallback?.calls ?? 0;
-  return node;
+  return { ...node, lines: linesOf(op), seconds: seconds ?? op.seconds, calls };
 }
 
 /** The boxes, and of one that several share, which they were. */
@@ -255,10 +240,9 @@ function joinHostRows(nodes: readonly FlowNode[]): { node: FlowNode; of: FlowNod
     const row = nodes.slice(at, end);
     if (row.length > HOST_ROW) {
       const ops = row.flatMap(node => node.ops);
+      const seconds = total(row.map(part => part.seconds));
       const node = emptyNode(row[0]?.id ?? '', `${row.length} on the host`, ops);
-      node.lines = ops.flatMap(linesOf);
-      node.seconds = total(row.map(part => part.seconds));
-      joined.push({ node, of: row });
+      joined.push({ node: { ...node, lines: ops.flatMap(linesOf), seconds }, of: row });
     } else {
       joined.push(...row.map(one => ({ node: one, of: [] })));
     }
@@ -405,19 +389,8 @@ function linesOf(op: Operation): number[] {
 
 function emptyNode(id: string, name: string, ops: Operation[]): FlowNode {
   return {
-    id,
-    cluster: null,
-    name,
-    ops,
-    count: ops.length,
-    kernels: [],
-    lines: [],
-    seconds: null,
-    calls: 0,
-    boundaries: [],
-    kernelCount: 0,
-    reaching: { count: 0, bytes: 0 },
-    checked: []
+    ...{ id, cluster: null, name, ops, count: ops.length, kernels: [], kernelCount: 0 },
+    ...{ lines: [], seconds: null, calls: 0, boundaries: [], reaching: { count: 0, bytes: 0 }, checked: [] }
   };
 }
 
