@@ -202,6 +202,7 @@ class PlanMade(TraceEvent):
     kind: ClassVar[str] = "plan-made"
     target: str = ""  # the key of the target that compiles its clusters
     plan: dict[str, Any]
+    executable: int = -1  # the number that what runs it has in this process; -1 for a plan of another one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -255,7 +255,7 @@ class Recording:
         if key not in self._plan_keys and len(self.plans) < TRACES:
             self._plan_keys.add(key)
             names = [cluster["name"] for cluster in event.plan["clusters"]]
-            plan = _kept_plan(event.function, event.trace, names[0] if names else None)
+            plan = _numbered(event.executable)
             told = with_flips(event.plan, plan) if plan is not None and plan.is_whole else event.plan
             self.plans.append(replace(event, plan=told))
             remember_plan(event.function, event.trace, told)
@@ -434,6 +434,12 @@ def known_text(function: str, trace: int, cluster: str, stage: str) -> str | Non
     if plan is None:
         return None
     return plan.texts.get((cluster, stage)) or plan.texts.get(("", stage))
+
+
+def _numbered(executable: int) -> Plan | None:
+    from jitlab.runtime import plan_numbered
+
+    return plan_numbered(executable)
 
 
 def _kept_plan(function: str, trace: int, cluster: str | None) -> Plan | None:

@@ -4,13 +4,14 @@ Parts, in the order of the data: size_checks, donation, held, compiled, executab
 """
 
 from .compiled import compiled, forget_compiled
-from .executable import Executable, executable_of, plan_of, watching
+from .executable import Executable, executable_of, plan_numbered, plan_of, watching
 
 __all__ = [
     "Executable",
     "compiled",
     "executable_of",
     "forget_compiled",
+    "plan_numbered",
     "plan_of",
     "watching",
 ]

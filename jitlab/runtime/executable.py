@@ -96,8 +96,9 @@ class Executable:
         self._held_until = held_until(clustering.steps)
         self.costs = costs.Costs()
         self._sites: tuple[native_call_log.Site, ...] = ()  # of the C functions in front of it
+        self.number = next(_numbers)
         if not is_trial:
-            _live[next(_numbers)] = self
+            _live[self.number] = self
 
     def changed(self, overrides: Overrides, level: str | None = None) -> Executable:
         """The same graph compiled by other decisions, for a what-if."""
@@ -144,6 +145,7 @@ class Executable:
             events.send(
                 events.PlanMade(
                     function=self.function, trace=self.trace, target=self.target.key, plan=self.plan.to_json(),
+                    executable=self.number,
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
             )  # fmt: skip
@@ -467,6 +469,12 @@ def watching(watcher: Callable[[Executable, Sequence[Any]], None], now_and_then:
 def plan_of(function: str, trace: int, cluster: str | None = None) -> Plan | None:
     """The plan of a trace whose code can still run; the one with that cluster when a cluster is given."""
     found = executable_of(function, trace, cluster)
+    return found.plan if found is not None else None
+
+
+def plan_numbered(number: int) -> Plan | None:
+    """The plan that an event tells of, while its code can still run; names do not say which, as functions may share one."""
+    found = _live.get(number)
     return found.plan if found is not None else None
 
 

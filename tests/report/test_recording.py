@@ -69,6 +69,23 @@ def test_two_functions_of_one_name_are_two_plans():
     assert [plan["name"] for plan in rec.report().to_json()["plans"]] == ["f #1", "f #1 (2)"]
 
 
+def test_a_plan_without_clusters_is_not_taken_for_a_live_one_of_its_functions_name():
+    def alike(x):
+        e = np.exp(x)
+        return e / e.sum()
+
+    live, heard = jl.function(alike), []
+    with events.listen(heard.append):
+        live(np.ones(3))
+    (made,) = (event for event in heard if event.kind == "plan-made")
+    assert made.plan["boundaries"]
+    nodes = samples.node("a", "Sin"), samples.node("b", "Cos")
+    plan = samples.plan_of(nodes, [], {}, function=made.function).to_json()
+    rec = Recording()
+    rec.listen(events.PlanMade(function=made.function, trace=made.trace, plan=plan, start_ns=0, duration_ns=1))
+    assert [told.plan for told in rec.plans] == [plan]
+
+
 def test_explain_calls_once_and_reports():
     calls = []
     report = explain(lambda x: (calls.append(x), events.send(ran())), 3)
