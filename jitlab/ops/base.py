@@ -13,6 +13,9 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .emitter import Emitter
 
+#: Arrays for an operation, again and again.
+Operands = Sequence[tuple[Any, ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -41,6 +44,7 @@ class Operation:
     differentiable: ClassVar[bool] = False  # a class with a `gradient` of its own is, unless it says otherwise
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
     is_family: ClassVar[bool] = True
+    operands: ClassVar[Operands] = ()  # what the generic tests try an operation without fields on
     exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/reference/numerics.md
 
     def __init_subclass__(cls, eq: bool = True, family: bool = False, **options: Any) -> None:
@@ -83,7 +87,7 @@ class Operation:
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         """Pairs of (operation, *arrays) for the generic tests and the gallery."""
-        return iter(())
+        return ((cls(), *arrays) for arrays in cls.operands)
 
     def __str__(self) -> str:
         from dataclasses import fields
@@ -111,6 +115,7 @@ class Elementwise(Operation, family=True):
     `build_nodes.elementwise` casts them; shapes broadcast."""
 
     ufunc: ClassVar[np.ufunc]
+    instruction: ClassVar[str] = ""  # of the emitter, where the body is one and has another name than the ufunc
 
     def numpy(self, *arrays: Any) -> Any:
         return type(self).ufunc(*arrays)
@@ -125,7 +130,7 @@ class Elementwise(Operation, family=True):
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         """The result's scalar from the inputs' scalars."""
-        raise NotImplementedError
+        return getattr(e, self.instruction or type(self).ufunc.__name__)(*xs)
 
 
 class Generated(Operation, family=True):

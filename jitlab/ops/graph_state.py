@@ -9,7 +9,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node, plain
 
-from .base import Elementwise, Operation
+from .base import Elementwise, Operands, Operation
 
 X = np.linspace(-2.0, 2.0, 8)
 
@@ -18,6 +18,7 @@ class Identity(Elementwise):
     """The value itself, under a name of its own."""
 
     flops_per_element: ClassVar[float] = 0
+    operands: ClassVar[Operands] = (X,), (X > 0,)
 
     def numpy(self, *arrays: Any) -> Any:
         return np.array(arrays[0])[()]
@@ -31,27 +32,21 @@ class Identity(Elementwise):
     def body(self, e: Any, *xs: Any) -> Any:
         return xs[0]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), X > 0
-
 
 class StopGradient(Identity):
     """The value itself, through which no gradient flows."""
 
+    operands = ((np.arange(3),),)
+
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), np.arange(3)
 
 
 class Fed(Elementwise):
     """What was fed (the second input) in the place of what would have been computed (the first)."""
 
     flops_per_element: ClassVar[float] = 0
+    operands = ((np.arange(8), np.arange(8)[::-1].copy()),)
 
     def numpy(self, *arrays: Any) -> Any:
         return np.array(arrays[1])[()]
@@ -67,10 +62,6 @@ class Fed(Elementwise):
 
     def body(self, e: Any, *xs: Any) -> Any:
         return xs[1]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), np.arange(8), np.arange(8)[::-1].copy()
 
 
 class ReadVariable(Identity):

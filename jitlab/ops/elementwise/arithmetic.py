@@ -25,10 +25,12 @@ from . import complex_bodies
 X = np.linspace(-2.0, 2.0, 8)  # no zero among them, no tie with Y
 Y = np.array([0.5, -1.5, 2.0, 3.0, -0.25, 1.0, 4.0, 2.5])
 Z = X + 1j * Y
+DIVISORS = np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
 I8 = np.array([-128, -7, -1, 0, 1, 7, 100, 127], np.int8)
 J8 = np.array([-1, 2, 0, 0, 3, -2, 100, 1], np.int8)
 BOOLS = np.array([True, False, True, True, False, False, True, False])
 SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
+SPECIAL_PAIR = SPECIALS, SPECIALS[::-1].copy()
 COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::-1], strict=True)])
 
 
@@ -52,57 +54,33 @@ class Add(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.add
     tf_name: ClassVar[str | None] = "AddV2"
+    operands = (X, Y), (I8, J8), (BOOLS, ~BOOLS), (Z, Z[::-1])
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [g, g]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.add(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), I8, J8
-        yield cls(), BOOLS, ~BOOLS
-        yield cls(), Z, Z[::-1]
 
 
 class Sub(Elementwise):
     """x - y."""
 
     ufunc: ClassVar[np.ufunc] = np.subtract
+    instruction: ClassVar[str] = "sub"
+    operands = (X, Y), (I8, J8), (Z, Z[::-1])
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [g, negative(g)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.sub(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), I8, J8
-        yield cls(), Z, Z[::-1]
 
 
 class Mul(Elementwise):
     """x * y; of bools: and."""
 
     ufunc: ClassVar[np.ufunc] = np.multiply
+    instruction: ClassVar[str] = "mul"
+    operands = (X, Y), (I8, J8), (BOOLS, ~BOOLS), (Z, Z[::-1])
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
         return [along(g, conj(y), y), along(g, conj(x), x)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.mul(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), I8, J8
-        yield cls(), BOOLS, ~BOOLS
-        yield cls(), Z, Z[::-1]
 
 
 class RealDiv(Elementwise):
@@ -111,6 +89,8 @@ class RealDiv(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.true_divide
     flops_per_element: ClassVar[float] = 4
     weight: ClassVar[float] = 9
+    instruction: ClassVar[str] = "div"
+    operands = (X, Y), (Z, Z[::-1]), (np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0]))
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         _, y = inputs
@@ -120,15 +100,6 @@ class RealDiv(Elementwise):
             return [gx, gy]
         return [unless_zero(g, gx), unless_zero(g, gy)]
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.div(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), Z, Z[::-1]
-        yield cls(), np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0])
-
 
 class FloorDiv(Elementwise):
     """x // y, rounded down; an integer divided by zero gives zero."""
@@ -136,18 +107,10 @@ class FloorDiv(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.floor_divide
     flops_per_element: ClassVar[float] = 8
     weight: ClassVar[float] = 50
+    operands = (X, Y), (I8, J8), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None, None]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.floor_divide(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), I8, J8
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 class FloorMod(Elementwise):
@@ -156,19 +119,11 @@ class FloorMod(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.remainder
     flops_per_element: ClassVar[float] = 10
     weight: ClassVar[float] = 50
+    operands = (X, DIVISORS), (I8, J8), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
         return [g, negative(multiply(g, elementwise(FloorDiv(), x, y)))]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.remainder(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
-        yield cls(), I8, J8
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 class Fmod(Elementwise):
@@ -177,6 +132,7 @@ class Fmod(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.fmod
     tf_name: ClassVar[str | None] = "TruncateMod"
     flops_per_element: ClassVar[float] = 20
+    operands = (X, DIVISORS), (I8, J8), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         from .math_functions import Trunc
@@ -184,38 +140,23 @@ class Fmod(Elementwise):
         x, y = inputs
         return [g, negative(multiply(g, elementwise(Trunc(), divide(x, y))))]
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.fmod(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
-        yield cls(), I8, J8
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
-
 
 class Neg(Unary):
     """-x; unsigned integers wrap."""
 
     ufunc: ClassVar[np.ufunc] = np.negative
+    instruction: ClassVar[str] = "neg"
+    operands = (X,), (I8,), (Z,)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [negative(g)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.neg(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), I8
-        yield cls(), Z
 
 
 class Abs(Unary):
     """|x|; of a complex number its length, a float."""
 
     ufunc: ClassVar[np.ufunc] = np.absolute
+    operands = (X,), (I8,), (BOOLS,), (Z,)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
@@ -230,18 +171,12 @@ class Abs(Unary):
             return e.hypot(e.real(x), e.imag(x))
         return x if x.dtype.kind in "bu" else e.abs(x)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), I8
-        yield cls(), BOOLS
-        yield cls(), Z
-
 
 class Sign(Unary):
     """-1, 0 or 1; NaN of NaN; of a complex number z/|z|."""
 
     ufunc: ClassVar[np.ufunc] = np.sign
+    operands = (X,), (I8,), (SPECIALS,), (COMPLEX_SPECIALS,)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
@@ -255,30 +190,18 @@ class Sign(Unary):
     def body(self, e: Emitter, *xs: Any) -> Any:
         return complex_bodies.sign(e, *xs) if xs[0].dtype.kind == "c" else e.sign(*xs)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), I8
-        yield cls(), SPECIALS
-        yield cls(), COMPLEX_SPECIALS
-
 
 class Square(Unary):
     """x * x: what NumPy computes for `x**2`."""
 
     ufunc: ClassVar[np.ufunc] = np.square
+    operands = (X,), (I8,), (Z,)
 
     def derivative(self, x: Node, out: Node) -> Node:
         return multiply(x, 2)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return e.mul(xs[0], xs[0])
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), I8
-        yield cls(), Z
 
 
 class Reciprocal(Unary):
@@ -288,6 +211,7 @@ class Reciprocal(Unary):
     flops_per_element: ClassVar[float] = 4
     weight: ClassVar[float] = 9
     singular: ClassVar[bool] = True
+    operands = (X,), (SPECIALS,), (Z,)
 
     def derivative(self, x: Node, out: Node) -> Node:
         return negative(elementwise(Square(), out))
@@ -299,12 +223,6 @@ class Reciprocal(Unary):
         (x,) = xs
         return complex_bodies.reciprocal(e, x) if x.dtype.kind == "c" else e.div(e.constant(1, x.dtype), x)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), SPECIALS
-        yield cls(), Z
-
 
 class Sqrt(Unary):
     """The square root; NaN of negative numbers."""
@@ -313,18 +231,13 @@ class Sqrt(Unary):
     flops_per_element: ClassVar[float] = 6
     weight: ClassVar[float] = 16
     singular: ClassVar[bool] = True
+    operands = (X + 2.5,), (SPECIALS,), (Z,)
 
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(0.5, out)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return complex_bodies.body(e, "sqrt", *xs) if xs[0].dtype.kind == "c" else e.sqrt(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X + 2.5
-        yield cls(), SPECIALS
-        yield cls(), Z
 
 
 class Pow(Elementwise):
@@ -334,6 +247,7 @@ class Pow(Elementwise):
     flops_per_element: ClassVar[float] = 40
     weight: ClassVar[float] = 120
     exact: ClassVar[bool] = False
+    operands = (X + 2.5, Y), (I8, np.abs(J8 % 5)), SPECIAL_PAIR, (Z, Z[::-1] * 0.5)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
@@ -365,13 +279,6 @@ class Pow(Elementwise):
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return complex_bodies.power(e, *xs) if xs[0].dtype.kind == "c" else e.pow(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X + 2.5, Y
-        yield cls(), I8, np.abs(J8 % 5)
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
-        yield cls(), Z, Z[::-1] * 0.5
 
 
 #: Up to these exponents a loop computes a power that the program writes as products: of integers modulo 2**n, of floats with
@@ -405,9 +312,17 @@ class IntegerPower(Elementwise):
 class Extreme(Elementwise, family=True):
     """The larger or smaller of two. Where they tie, each gets half of the cotangent."""
 
+    order: ClassVar[str]  # "ge": the larger one, "le": the smaller one
+    nan_wins: ClassVar[bool] = True
+    operands = (
+        (X, Y), (I8, J8), (BOOLS, ~BOOLS), (SPECIALS, np.roll(SPECIALS, 2)), (COMPLEX_SPECIALS, np.roll(COMPLEX_SPECIALS, 2)),
+        (Z, Z[::-1]),
+    )
+
     def wins(self, x: Node, y: Node) -> Node:
         """Where x alone is the result."""
-        raise NotImplementedError
+        before = greater(x, y) if self.order == "ge" else greater(y, x)
+        return before if self.nan_wins else either(before, is_nan(y))
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
@@ -418,76 +333,44 @@ class Extreme(Elementwise, family=True):
             select(self.wins(y, x), g, select(tie, half, none)),
         ]
 
-    def of_complex(self, e: Emitter, order: str, nan_wins: bool, x: Any, y: Any) -> Any:
-        """x where it comes first, or is NaN (`nan_wins`), or y is NaN (otherwise)."""
-        first = complex_bodies.compare(e, order, x, y)
-        absent = x if nan_wins else y
-        return e.select(e.or_(first, _has_nan(e, absent)), x, y)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), I8, J8
-        yield cls(), BOOLS, ~BOOLS
-        yield cls(), SPECIALS, np.roll(SPECIALS, 2)
-        yield cls(), COMPLEX_SPECIALS, np.roll(COMPLEX_SPECIALS, 2)
-        yield cls(), Z, Z[::-1]
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        x, y = xs
+        if x.dtype.kind == "c":
+            first = complex_bodies.compare(e, self.order, x, y)
+            return e.select(e.or_(first, _has_nan(e, x if self.nan_wins else y)), x, y)
+        if x.dtype.kind == "b":
+            return e.or_(x, y) if self.order == "ge" else e.and_(x, y)
+        return super().body(e, x, y)
 
 
 class Maximum(Extreme):
     """The larger of x and y; NaN if either is NaN."""
 
     ufunc: ClassVar[np.ufunc] = np.maximum
-
-    def wins(self, x: Node, y: Node) -> Node:
-        return greater(x, y)
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        if xs[0].dtype.kind == "c":
-            return self.of_complex(e, "ge", True, *xs)
-        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.maximum(*xs)
+    order: ClassVar[str] = "ge"
 
 
 class Minimum(Extreme):
     """The smaller of x and y; NaN if either is NaN."""
 
     ufunc: ClassVar[np.ufunc] = np.minimum
-
-    def wins(self, x: Node, y: Node) -> Node:
-        return greater(y, x)
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        if xs[0].dtype.kind == "c":
-            return self.of_complex(e, "le", True, *xs)
-        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.minimum(*xs)
+    order: ClassVar[str] = "le"
 
 
 class Fmax(Extreme):
     """The larger of x and y; the other one if one is NaN."""
 
     ufunc: ClassVar[np.ufunc] = np.fmax
-
-    def wins(self, x: Node, y: Node) -> Node:
-        return either(greater(x, y), is_nan(y))
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        if xs[0].dtype.kind == "c":
-            return self.of_complex(e, "ge", False, *xs)
-        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.fmax(*xs)
+    order: ClassVar[str] = "ge"
+    nan_wins: ClassVar[bool] = False
 
 
 class Fmin(Extreme):
     """The smaller of x and y; the other one if one is NaN."""
 
     ufunc: ClassVar[np.ufunc] = np.fmin
-
-    def wins(self, x: Node, y: Node) -> Node:
-        return either(greater(y, x), is_nan(y))
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        if xs[0].dtype.kind == "c":
-            return self.of_complex(e, "le", False, *xs)
-        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
+    order: ClassVar[str] = "le"
+    nan_wins: ClassVar[bool] = False
 
 
 class Clip(Elementwise):
@@ -495,6 +378,11 @@ class Clip(Elementwise):
 
     tf_name: ClassVar[str | None] = "ClipByValue"
     flops_per_element: ClassVar[float] = 2
+    operands = (
+        (X, np.float64(-1.2), np.float64(0.9)), (X, Y - 1.5, Y), (I8, np.int8(-5), np.int8(100)),
+        (SPECIALS, np.float64(0.0), np.float64(2.0)), (X, np.float64(1.0), np.float64(-1.0)),
+        (X, np.float64(np.nan), np.float64(1.0)), (Z, np.complex128(-1 - 1j), np.complex128(1 + 1j)),
+    )
 
     def numpy(self, *arrays: Any) -> Any:
         return np.clip(*arrays)
@@ -525,16 +413,6 @@ class Clip(Elementwise):
         x = e.select(e.or_(e.lt(x, low), e.isnan(low)), low, x)  # -0.0 stays beside a bound of 0.0
         return e.select(e.or_(e.gt(x, high), e.isnan(high)), high, x)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, np.float64(-1.2), np.float64(0.9)
-        yield cls(), X, Y - 1.5, Y
-        yield cls(), I8, np.int8(-5), np.int8(100)
-        yield cls(), SPECIALS, np.float64(0.0), np.float64(2.0)
-        yield cls(), X, np.float64(1.0), np.float64(-1.0)
-        yield cls(), X, np.float64(np.nan), np.float64(1.0)
-        yield cls(), Z, np.complex128(-1 - 1j), np.complex128(1 + 1j)
-
 
 class Hypot(Elementwise):
     """sqrt(x*x + y*y) without overflow on the way."""
@@ -542,18 +420,11 @@ class Hypot(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.hypot
     flops_per_element: ClassVar[float] = 12
     exact: ClassVar[bool] = False
+    operands = (X, Y), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         origin = equal(out, 0)
         return [select(origin, zero_like(g), multiply(g, divide(x, out))) for x in inputs]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.hypot(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 class Arctan2(Elementwise):
@@ -563,25 +434,19 @@ class Arctan2(Elementwise):
     tf_name: ClassVar[str | None] = "Atan2"
     flops_per_element: ClassVar[float] = 40
     exact: ClassVar[bool] = False
+    operands = (X, Y), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         y, x = inputs
         scaled = divide(g, add(elementwise(Square(), x), elementwise(Square(), y)))
         return [unless_zero(g, multiply(scaled, x)), unless_zero(g, negative(multiply(scaled, y)))]
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.arctan2(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
-
 
 class Copysign(Elementwise):
     """|x| with the sign of y."""
 
     ufunc: ClassVar[np.ufunc] = np.copysign
+    operands = (X, Y), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         from .comparison import Signbit
@@ -590,57 +455,42 @@ class Copysign(Elementwise):
         same = equal(elementwise(Signbit(), x), elementwise(Signbit(), y))
         return [select(same, g, negative(g)), None]
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.copysign(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
-
 
 class Part(Elementwise, family=True):
     """A real part of a complex number."""
 
+    operands = (Z,), (Z.astype(np.complex64),)
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(getattr(np, self.instruction)(arrays[0]))[()]
+
     def result(self, *types: ArrayType) -> ArrayType:
         return types[0].with_dtype(real_dtype(types[0].dtype))
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), Z
-        yield cls(), Z.astype(np.complex64)
 
 
 class Real(Part):
     """The real part of a complex number."""
 
-    def numpy(self, *arrays: Any) -> Any:
-        return np.array(np.real(arrays[0]))[()]
+    instruction: ClassVar[str] = "real"
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [cast(g, inputs[0].dtype)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.real(*xs)
 
 
 class Imag(Part):
     """The imaginary part of a complex number."""
 
-    def numpy(self, *arrays: Any) -> Any:
-        return np.array(np.imag(arrays[0]))[()]
+    instruction: ClassVar[str] = "imag"
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [multiply(cast(g, inputs[0].dtype), 1j)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.imag(*xs)
 
 
 class Conj(Elementwise):
     """The complex conjugate."""
 
     ufunc: ClassVar[np.ufunc] = np.conjugate
+    operands = (Z,), (X,)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [conj(g)]
@@ -648,11 +498,6 @@ class Conj(Elementwise):
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
         return e.make_complex(e.real(x), e.neg(e.imag(x))) if x.dtype.kind == "c" else x
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), Z
-        yield cls(), X
 
 
 def _has_nan(e: Emitter, z: Any) -> Any:

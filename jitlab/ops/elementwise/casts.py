@@ -48,6 +48,9 @@ class Cast(Elementwise):
 class Select(Elementwise):
     """x where the bool condition holds, else y."""
 
+    instruction: ClassVar[str] = "select"
+    operands = (X > 0.5, X, -2 * X), (X > 0.5, np.arange(8, dtype=np.int8), np.int8(3))
+
     def numpy(self, *arrays: Any) -> Any:
         return np.where(*arrays)[()]
 
@@ -60,11 +63,3 @@ class Select(Elementwise):
         condition, _, _ = inputs
         zero = constant(0, g.dtype)
         return [None, apply(Select(), condition, g, zero), apply(Select(), condition, zero, g)]
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.select(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X > 0.5, X, -2 * X
-        yield cls(), X > 0.5, np.arange(8, dtype=np.int8), np.int8(3)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.ops.base import Operands
 from jitlab.ops.build_nodes import elementwise
 from jitlab.ops.emitter import Emitter
 
@@ -22,32 +23,18 @@ class Function(Unary, family=True):
 
     flops_per_element: ClassVar[float] = 20
     exact: ClassVar[bool] = False
-    has_complex: ClassVar[bool] = True
+    operands: ClassVar[Operands] = (X * 0.75,), (SPECIALS,), (SPECIALS.astype(np.float32),), (Z,)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
-        name = type(self).ufunc.__name__
-        return complex_bodies.body(e, name, x) if x.dtype.kind == "c" else getattr(e, name)(x)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 0.75
-        yield cls(), SPECIALS
-        yield cls(), SPECIALS.astype(np.float32)
-        if cls.has_complex:
-            yield cls(), Z
+        return complex_bodies.body(e, type(self).ufunc.__name__, x) if x.dtype.kind == "c" else super().body(e, x)
 
 
 class Logarithm(Function, family=True):
     """A logarithm; its samples are positive."""
 
     singular: ClassVar[bool] = True
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X + 2.5
-        yield cls(), SPECIALS
-        yield cls(), Z
+    operands = (X + 2.5,), (SPECIALS,), (Z,)
 
 
 class Exp(Function):
@@ -186,12 +173,7 @@ class Inverse(Function, family=True):
     """An inverse function of a limited domain."""
 
     singular: ClassVar[bool] = True
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 0.45
-        yield cls(), SPECIALS
-        yield cls(), Z
+    operands = (X * 0.45,), (SPECIALS,), (Z,)
 
 
 class Arcsin(Inverse):
@@ -229,15 +211,10 @@ class Arccosh(Inverse):
 
     ufunc: ClassVar[np.ufunc] = np.arccosh
     tf_name: ClassVar[str | None] = "Acosh"
+    operands = (X + 3.5,), (SPECIALS,), (Z,)
 
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(1, elementwise(Sinh(), out))
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X + 3.5
-        yield cls(), SPECIALS
-        yield cls(), Z
 
 
 class Arctanh(Inverse):
@@ -255,7 +232,7 @@ class Cbrt(Function):
 
     ufunc: ClassVar[np.ufunc] = np.cbrt
     singular: ClassVar[bool] = True
-    has_complex: ClassVar[bool] = False
+    operands = Function.operands[:3]  # it has no complex one
 
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(1 / 3, elementwise(Square(), out))
@@ -263,6 +240,9 @@ class Cbrt(Function):
 
 class Erf(Function):
     """The error function of floats: `scipy.special.erf`."""
+
+    instruction: ClassVar[str] = "erf"
+    operands = ((X * 0.75,),)
 
     def numpy(self, *arrays: Any) -> Any:
         special = sys.modules.get("scipy.special")
@@ -276,19 +256,11 @@ class Erf(Function):
     def derivative(self, x: Node, out: Node) -> Node:
         return multiply(elementwise(Exp(), negative(elementwise(Square(), x))), 2 / math.sqrt(math.pi))
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.erf(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 0.75
-
 
 class Rounding(Unary, family=True):
     """A whole number near x; integers stay as they are. Its derivative is 0 wherever it has one."""
 
-    def round(self, e: Emitter, x: Any) -> Any:
-        raise NotImplementedError
+    operands: ClassVar[Operands] = (X,), (np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e300, 4503599627370497.5]),), (SPECIALS,), (I8,)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None]
@@ -296,16 +268,8 @@ class Rounding(Unary, family=True):
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
         if x.dtype.kind == "c":
-            return e.make_complex(self.round(e, e.real(x)), self.round(e, e.imag(x)))
-        return self.round(e, x) if x.dtype.kind == "f" else x
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e300, 4503599627370497.5])
-        yield cls(), SPECIALS
-        if cls is not Rint:
-            yield cls(), I8
+            return e.make_complex(self.body(e, e.real(x)), self.body(e, e.imag(x)))
+        return super().body(e, x) if x.dtype.kind == "f" else x
 
 
 class Floor(Rounding):
@@ -313,17 +277,11 @@ class Floor(Rounding):
 
     ufunc: ClassVar[np.ufunc] = np.floor
 
-    def round(self, e: Emitter, x: Any) -> Any:
-        return e.floor(x)
-
 
 class Ceil(Rounding):
     """The smallest whole number not below x."""
 
     ufunc: ClassVar[np.ufunc] = np.ceil
-
-    def round(self, e: Emitter, x: Any) -> Any:
-        return e.ceil(x)
 
 
 class Trunc(Rounding):
@@ -331,19 +289,9 @@ class Trunc(Rounding):
 
     ufunc: ClassVar[np.ufunc] = np.trunc
 
-    def round(self, e: Emitter, x: Any) -> Any:
-        return e.trunc(x)
-
 
 class Rint(Rounding):
     """The nearest whole number, of two the even one."""
 
     ufunc: ClassVar[np.ufunc] = np.rint
-
-    def round(self, e: Emitter, x: Any) -> Any:
-        return e.rint(x)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield from super().samples()
-        yield cls(), Z
+    operands = (*Rounding.operands[:3], (Z,))

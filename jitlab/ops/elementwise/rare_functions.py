@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from jitlab.ops.emitter import Emitter
 from jitlab.ops.numpy_api.arguments import node, refuse
 from jitlab.ops.registry import rule
 
-from .arithmetic import I8, J8, SPECIALS, Imag, Real, X, Y, equal, multiply, negative, subtract, unless_zero
+from .arithmetic import I8, J8, SPECIAL_PAIR, SPECIALS, Imag, Real, X, Y, equal, multiply, negative, subtract, unless_zero
 from .math_functions import Exp, Exp2, Trunc
 from .scalars import Scalar, where
 
@@ -25,6 +25,7 @@ class LogSum(Elementwise, family=True):
 
     flops_per_element: ClassVar[float] = 40
     exact: ClassVar[bool] = False
+    operands = (X, Y), SPECIAL_PAIR
 
     def total(self, greater: Scalar, below: Scalar) -> Scalar:
         """greater + log(1 + power(-below))"""
@@ -41,11 +42,6 @@ class LogSum(Elementwise, family=True):
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [unless_zero(g, multiply(g, self.power(subtract(x, out)))) for x in inputs]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 class LogAddExp(LogSum):
@@ -76,6 +72,7 @@ class Heaviside(Elementwise):
     """0 where x < 0, y where x is 0, 1 where x > 0."""
 
     ufunc: ClassVar[np.ufunc] = np.heaviside
+    operands = (X, Y), SPECIAL_PAIR
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         x, y = xs
@@ -87,30 +84,22 @@ class Heaviside(Elementwise):
         x, _ = inputs
         return [None, multiply(g, equal(x, 0))]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
-
 
 class NextAfter(Elementwise):
     """The float next to x on the way to y."""
 
     ufunc: ClassVar[np.ufunc] = np.nextafter
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.nextafter(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        for dtype in (np.float64, np.float32, np.float16):
-            yield cls(), SPECIALS.astype(dtype), np.roll(SPECIALS, 3).astype(dtype)
+    operands = tuple((SPECIALS.astype(dtype), np.roll(SPECIALS, 3).astype(dtype)) for dtype in ("f8", "f4", "f2"))
 
 
 class Spacing(Elementwise):
     """The distance to the next float away from 0, with the sign of x; of float16, as NumPy has it, to the one above."""
 
     ufunc: ClassVar[np.ufunc] = np.spacing
+    operands = (
+        (SPECIALS,), (np.array([1e-310, -3.0, 1.7e308, 5e-324], np.float64),), (SPECIALS.astype(np.float32),),
+        (np.array([1, -1, 0, -0.0, 65504, -3, np.inf, np.nan], np.float16),),
+    )
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
@@ -123,31 +112,19 @@ class Spacing(Elementwise):
         step = e.select(e.eq(x, zero), step, e.copysign(step, x))
         return e.select(e.isinf(x), e.constant(np.nan, x.dtype), step)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), SPECIALS
-        yield cls(), np.array([1e-310, -3.0, 1.7e308, 5e-324], np.float64)
-        yield cls(), SPECIALS.astype(np.float32)
-        yield cls(), np.array([1, -1, 0, -0.0, 65504, -3, np.inf, np.nan], np.float16)
-
 
 class Ldexp(Elementwise):
     """x * 2**n for an integer n."""
 
     ufunc: ClassVar[np.ufunc] = np.ldexp
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.ldexp(*xs)
+    operands = (
+        (X, np.arange(-4, 4)), (SPECIALS, np.array([3, -3, 0, 5, 5, 2000, -1074, -5000])),
+        (np.array([1.75, 1.5, 3e-310, 1.25]), np.array([-1074, -1073, 1000, -1070], np.int32)),
+        (np.array([1.75, 1.5, 3e-40, 1.25], "f4"), np.array([-149, -148, 100, 127], np.int32)),
+    )
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [elementwise(Ldexp(), g, inputs[1]), None]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, np.arange(-4, 4)
-        yield cls(), SPECIALS, np.array([3, -3, 0, 5, 5, 2000, -1074, -5000])
-        yield cls(), np.array([1.75, 1.5, 3e-310, 1.25]), np.array([-1074, -1073, 1000, -1070], np.int32)
-        yield cls(), np.array([1.75, 1.5, 3e-40, 1.25], "f4"), np.array([-149, -148, 100, 127], np.int32)
 
 
 class FloatPart(Elementwise, family=True):
@@ -155,6 +132,11 @@ class FloatPart(Elementwise, family=True):
 
     parts: ClassVar[np.ufunc]
     index: ClassVar[int]
+    operands = (
+        (X * 0.65,),  # away from where the parts jump
+        (SPECIALS,), (np.array([1e-310, -3.75, 1e308, 5e-324, np.inf]),),
+        (np.array([1e-40, -3.75, 1e38, 1.0], np.float32),),
+    )
 
     def numpy(self, *arrays: Any) -> Any:
         return self.parts(*arrays)[self.index]
@@ -162,22 +144,13 @@ class FloatPart(Elementwise, family=True):
     def result(self, *types: ArrayType) -> ArrayType:
         return types[0].with_dtype(self.parts.resolve_dtypes((types[0].dtype, None, None))[1 + self.index])
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 0.65  # away from where the parts jump
-        yield cls(), SPECIALS
-        yield cls(), np.array([1e-310, -3.75, 1e308, 5e-324, np.inf])
-        yield cls(), np.array([1e-40, -3.75, 1e38, 1.0], np.float32)
-
 
 class Mantissa(FloatPart):
     """The first result of frexp: x = mantissa * 2**exponent."""
 
     parts: ClassVar[np.ufunc] = np.frexp
     index: ClassVar[int] = 0
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.mantissa(*xs)
+    instruction: ClassVar[str] = "mantissa"
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [elementwise(Ldexp(), g, negative(apply(Exponent(), inputs[0])))]
@@ -188,9 +161,7 @@ class Exponent(FloatPart):
 
     parts: ClassVar[np.ufunc] = np.frexp
     index: ClassVar[int] = 1
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.exponent(*xs)
+    instruction: ClassVar[str] = "exponent"
 
 
 class Fraction(FloatPart):
@@ -212,12 +183,10 @@ class OfIntegers(Elementwise, family=True):
     """A function of two integers."""
 
     flops_per_element: ClassVar[float] = 40
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), I8, J8
-        yield cls(), np.array([12, 0, -18, 2**62]), np.array([18, 0, 12, 2**40])
-        yield cls(), np.array([12, 0, 255], np.uint8), np.array([18, 7, 15], np.uint8)
+    operands = (
+        (I8, J8), (np.array([12, 0, -18, 2**62]), np.array([18, 0, 12, 2**40])),
+        (np.array([12, 0, 255], np.uint8), np.array([18, 7, 15], np.uint8)),
+    )
 
 
 class Gcd(OfIntegers):
@@ -225,17 +194,11 @@ class Gcd(OfIntegers):
 
     ufunc: ClassVar[np.ufunc] = np.gcd
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.gcd(*xs)
-
 
 class Lcm(OfIntegers):
     """The least common multiple of |x| and |y|."""
 
     ufunc: ClassVar[np.ufunc] = np.lcm
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.lcm(*xs)
 
 
 class BitwiseCount(Elementwise):
@@ -243,18 +206,15 @@ class BitwiseCount(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.bitwise_count
     tf_name: ClassVar[str | None] = "PopulationCount"
-
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.bit_count(*xs)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), I8
-        yield cls(), np.array([0, 1, 2**63, 2**64 - 1], np.uint64)
+    instruction: ClassVar[str] = "bit_count"
+    operands = (I8,), (np.array([0, 1, 2**63, 2**64 - 1], np.uint64),)
 
 
 class Complex(Elementwise):
     """The complex number of two parts."""
+
+    instruction: ClassVar[str] = "make_complex"
+    operands = (X, Y), (SPECIALS.astype(np.float32), SPECIALS[::-1].astype(np.float32))
 
     def numpy(self, *arrays: Any) -> Any:
         real, imag = np.broadcast_arrays(*arrays)
@@ -267,16 +227,8 @@ class Complex(Elementwise):
         assert real.dtype == imag.dtype, f"parts {real} and {imag}"
         return ArrayType(broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
 
-    def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.make_complex(*xs)
-
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [apply(Real(), g), apply(Imag(), g)]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y
-        yield cls(), SPECIALS.astype(np.float32), SPECIALS[::-1].astype(np.float32)
 
 
 def _float_loop(ufunc: np.ufunc, x: Any) -> Node:
@@ -299,5 +251,3 @@ def modf(x: Any, /, out: Any = None, **options: Any) -> tuple[Node, Node]:
     refuse(out=out, **options)
     value = _float_loop(np.modf, x)
     return apply(Fraction(), value), apply(Trunc(), value)
-
-

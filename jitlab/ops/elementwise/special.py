@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node
-from jitlab.ops.base import Cost, Elementwise, Unsupported, broadcast_shapes
+from jitlab.ops.base import Cost, Elementwise, Operands, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise, promotion_dtypes
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.library_operations import Library, call
@@ -24,7 +24,22 @@ from jitlab.ops.registry import rule
 from . import arithmetic as ar
 from . import comparison as co
 from . import math_functions as fu
-from .arithmetic import SPECIALS, Unary, X, Y, add, divide, equal, multiply, negative, select, subtract, unless_zero, zero_like
+from .arithmetic import (
+    SPECIAL_PAIR,
+    SPECIALS,
+    Unary,
+    X,
+    Y,
+    add,
+    divide,
+    equal,
+    multiply,
+    negative,
+    select,
+    subtract,
+    unless_zero,
+    zero_like,
+)
 from .rare_functions import LogAddExp
 from .scalars import Scalar, fma, where
 
@@ -135,6 +150,7 @@ class Zeta2(Library):
 
     library: ClassVar[str] = "scipy"
     flops_per_element: ClassVar[float] = 60
+    operands = ((X + 2.6,),)
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return types[:1]
@@ -142,10 +158,6 @@ class Zeta2(Library):
     def numpy(self, *arrays: Any) -> Any:
         (x,) = arrays
         return np.asarray(scipy_special("zeta")(2, x)).astype(np.asarray(x).dtype)[()]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X + 2.6
 
 
 class ScipyFunction(Unary, family=True):
@@ -155,6 +167,7 @@ class ScipyFunction(Unary, family=True):
     flops_per_element: ClassVar[float] = 40
     exact: ClassVar[bool] = False
     singular: ClassVar[bool] = True
+    operands: ClassVar[Operands] = (X * 1.5,), (np.append(SPECIALS, [5.0, -5.0]),), ((X * 2).astype(np.float32),)
 
     def numpy(self, *arrays: Any) -> Any:
         return scipy_special(self.scipy_name)(*arrays)
@@ -167,12 +180,6 @@ class ScipyFunction(Unary, family=True):
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return self.of(Scalar(e, xs[0])).v
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 1.5
-        yield cls(), np.append(SPECIALS, [5.0, -5.0])
-        yield cls(), (X * 2).astype(np.float32)
 
 
 class Erfc(ScipyFunction):
@@ -231,6 +238,7 @@ class Logit(ScipyFunction):
     """log(x / (1 - x)), without loss near 1/2."""
 
     scipy_name: ClassVar[str] = "logit"
+    operands = (X * 0.2 + 0.5,), (SPECIALS,)
 
     def of(self, x: Scalar) -> Scalar:
         middle = (x > 0.3) & (x < 0.65)
@@ -240,16 +248,12 @@ class Logit(ScipyFunction):
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(1, multiply(x, subtract(1, x)))
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 0.2 + 0.5
-        yield cls(), SPECIALS
-
 
 class Ndtr(ScipyFunction):
     """The distribution function of the normal distribution: erfc(-x / sqrt(2)) / 2."""
 
     scipy_name: ClassVar[str] = "ndtr"
+    operands = (X * 1.5,), (SPECIALS,)  # far to the left SciPy's own loses digits
 
     def of(self, x: Scalar) -> Scalar:
         root, rest = math.sqrt(0.5), -4.833646656726457e-17
@@ -260,11 +264,6 @@ class Ndtr(ScipyFunction):
 
     def derivative(self, x: Node, out: Node) -> Node:
         return multiply(_exp(multiply(_square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X * 1.5
-        yield cls(), SPECIALS  # far to the left SciPy's own loses digits
 
 
 class LogNdtr(ScipyFunction):
@@ -289,6 +288,7 @@ class TimesLog(Elementwise, family=True):
     logarithm: ClassVar[str]
     flops_per_element: ClassVar[float] = 22
     exact: ClassVar[bool] = False
+    operands = (X, Y**2 + 0.1), SPECIAL_PAIR
 
     def numpy(self, *arrays: Any) -> Any:
         return scipy_special(self.scipy_name)(*arrays)
@@ -299,11 +299,6 @@ class TimesLog(Elementwise, family=True):
     def body(self, e: Emitter, *xs: Any) -> Any:
         x, y = (Scalar(e, v) for v in xs)
         return where(x.equals(0.0) & ~y.is_nan(), 0.0, x * y.call(self.logarithm)).v
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X, Y**2 + 0.1
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 class Xlogy(TimesLog):
@@ -499,6 +494,7 @@ class I0(Library):
     """`np.i0`: the modified Bessel function of order 0, of real numbers."""
 
     flops_per_element: ClassVar[float] = 60
+    operands = (X,), ((X * 5).astype(np.float32),)
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return (types[0].with_dtype(np.i0(np.zeros(1, types[0].dtype)).dtype),)
@@ -509,11 +505,6 @@ class I0(Library):
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x = cast(inputs[0], "f8")
         return [cast(multiply(g, special("i1", x)), inputs[0].dtype)]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), X
-        yield cls(), (X * 5).astype(np.float32)
 
 
 @rule(np.i0)

@@ -121,6 +121,9 @@ class Eig(MatrixLibrary):
     """
 
     tf_name: ClassVar[str | None] = "Eig"
+    operands = (
+        (A + 0.5j * A[::-1],), (np.stack([A + 0.5j * A[::-1], A + 2j * A[::-1]]).astype("c8"),), (np.empty((2, 0, 0), "c16"),),
+    )
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.eig(a))
@@ -148,18 +151,16 @@ class Eig(MatrixLibrary):
         assert both is not None
         return [solved(turned, both)]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), A + 0.5j * A[::-1]
-        yield cls(), np.stack([A + 0.5j * A[::-1], A + 2j * A[::-1]]).astype("c8")
-        yield cls(), np.empty((2, 0, 0), "c16")
-
 
 class Eigvals(MatrixLibrary):
     """Eigenvalues of complex square matrices, in LAPACK's order.
 
     Gradient: V^-H diag(g) V^H with the eigenvectors V, which are computed for it: Giles (2008), 3.1.
     """
+
+    operands = (
+        (A + 0.5j * A[::-1],), (np.stack([A + 0.5j * A[::-1], A + 2j * A[::-1]]).astype("c8"),), (np.empty((2, 0, 0), "c16"),),
+    )
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.eigvals(a)
@@ -176,12 +177,6 @@ class Eigvals(MatrixLibrary):
         _, vectors = results_of(apply(Eig(), a))
         turned = adjoint(vectors)
         return [solved(turned, multiply(expand_dims(g, (g.ndim,)), turned))]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), A + 0.5j * A[::-1]
-        yield cls(), np.stack([A + 0.5j * A[::-1], A + 2j * A[::-1]]).astype("c8")
-        yield cls(), np.empty((2, 0, 0), "c16")
 
 
 # rules

@@ -121,6 +121,7 @@ class QrTriangle(MatrixLibrary):
     """The upper triangular factor r of a QR factorisation alone. Gradient: that of `Qr`."""
 
     may_raise: ClassVar[bool] = False
+    operands = (TALL,), (TALL.T,), (np.stack([A, A.T]).astype("f4"),)
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.qr(a, "r")
@@ -136,17 +137,12 @@ class QrTriangle(MatrixLibrary):
         q, r = results_of(apply(Qr(), a))
         return [_qr_gradient(a, q, r, None, g)]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), TALL
-        yield cls(), TALL.T
-        yield cls(), np.stack([A, A.T]).astype("f4")
-
 
 class QrRaw(MatrixLibrary):
     """What LAPACK's geqrf leaves: h (transposed as NumPy gives it) with r and the reflectors, and their factors tau."""
 
     may_raise: ClassVar[bool] = False
+    operands = (TALL,), (np.stack([TALL.T, -TALL.T]).astype("f4"),)
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.qr(a, "raw"))
@@ -159,11 +155,6 @@ class QrRaw(MatrixLibrary):
         rows, columns = a.shape[-2:]
         stack = a.shape[:-2]
         return ArrayType((*stack, columns, rows), a.dtype), ArrayType((*stack, least(rows, columns)), a.dtype)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), TALL
-        yield cls(), np.stack([TALL.T, -TALL.T]).astype("f4")
 
 
 def _half_lower(x: Node) -> Node:

@@ -72,6 +72,10 @@ class Solve(MatrixLibrary):
     """
 
     tf_name: ClassVar[str | None] = "MatrixSolve"
+    operands = (
+        (A, B), (A.astype("f4"), B.astype("f4")), (np.stack([A, A.T]), B), (A + 0.5j * A[::-1], B - 1j),
+        (np.empty((0, 2, 2)), np.empty((0, 2, 3))),
+    )
 
     def numpy(self, *arrays: Any) -> Any:
         return np.linalg.solve(*arrays)
@@ -84,14 +88,6 @@ class Solve(MatrixLibrary):
         a, _ = inputs
         of_b = solved(adjoint(a), g)
         return [negative(matmul(of_b, adjoint(out))), of_b]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), A, B
-        yield cls(), A.astype("f4"), B.astype("f4")
-        yield cls(), np.stack([A, A.T]), B
-        yield cls(), A + 0.5j * A[::-1], B - 1j
-        yield cls(), np.empty((0, 2, 2)), np.empty((0, 2, 3))
 
 
 class Inv(MatrixLibrary):
@@ -144,6 +140,7 @@ class Det(MatrixLibrary):
 
     may_raise: ClassVar[bool] = False
     tf_name: ClassVar[str | None] = "MatrixDeterminant"
+    operands = (A,), (np.stack([A, A.T]).astype("f4"),), (A + 0.5j * A[::-1],), (np.empty((2, 0, 0)),)
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.det(a)
@@ -156,13 +153,6 @@ class Det(MatrixLibrary):
         (a,) = inputs
         return [multiply(_as_matrix(multiply(g, conj(out))), adjoint(apply(Inv(), a)))]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), A
-        yield cls(), np.stack([A, A.T]).astype("f4")
-        yield cls(), A + 0.5j * A[::-1]
-        yield cls(), np.empty((2, 0, 0))
-
 
 class SlogDet(MatrixLibrary):
     """Sign (of a complex matrix: a number on the unit circle) and logarithm of the absolute value of each determinant.
@@ -172,6 +162,7 @@ class SlogDet(MatrixLibrary):
 
     may_raise: ClassVar[bool] = False
     tf_name: ClassVar[str | None] = "LogMatrixDeterminant"
+    operands = (A,), (np.stack([A, -A.T]).astype("f4"),), (A + 0.5j * A[::-1],), (np.empty((2, 0, 0)),)
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.slogdet(a))
@@ -192,13 +183,6 @@ class SlogDet(MatrixLibrary):
         if weight is None:
             return [None]
         return [multiply(_as_matrix(weight), adjoint(apply(Inv(), a)))]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), A
-        yield cls(), np.stack([A, -A.T]).astype("f4")
-        yield cls(), A + 0.5j * A[::-1]
-        yield cls(), np.empty((2, 0, 0))
 
 
 # rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +37,11 @@ class Product(Operation, family=True):
 class MatMul(Product):
     """x @ y of matrices or vectors: a vector on the left is a row, on the right a column, and its axis goes away."""
 
+    operands = (
+        (M, N), (M, N[:, 0]), (M[0], N), (M[0], N[:, 0]), (M + 1j, N - 0.5j),
+        (np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)), (M > 0, N > 0), (np.empty((2, 0)), np.empty((0, 3))),
+    )
+
     def result(self, *types: ArrayType) -> ArrayType:
         x, y = types
         check_matmul(x, y)
@@ -57,22 +62,15 @@ class MatMul(Product):
             return [outer(g, yc), apply(MatMul(), transpose(xc), g)]
         return [apply(MatMul(), g, transpose(yc)), apply(MatMul(), transpose(xc), g)]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), M, N
-        yield cls(), M, N[:, 0]
-        yield cls(), M[0], N
-        yield cls(), M[0], N[:, 0]
-        yield cls(), M + 1j, N - 0.5j
-        yield cls(), np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)
-        yield cls(), M > 0, N > 0
-        yield cls(), np.empty((2, 0)), np.empty((0, 3))
-
 
 class BatchMatMul(Product):
     """x @ y of stacks of matrices; the leading axes broadcast."""
 
     tf_name: ClassVar[str | None] = "BatchMatMulV2"
+    operands = (
+        (np.stack([M, M + 1]), np.stack([N, -N])), (np.stack([M, M + 1]), N),
+        (np.stack([M, M + 1])[:, None], np.stack([N, -N, N / 2])),
+    )
 
     def result(self, *types: ArrayType) -> ArrayType:
         x, y = types
@@ -82,12 +80,6 @@ class BatchMatMul(Product):
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
         return [matmul(g, swap_last(conj(y))), matmul(swap_last(conj(x)), g)]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), np.stack([M, M + 1]), np.stack([N, -N])
-        yield cls(), np.stack([M, M + 1]), N
-        yield cls(), np.stack([M, M + 1])[:, None], np.stack([N, -N, N / 2])
 
 
 def check_matmul(x: ArrayType, y: ArrayType) -> None:
