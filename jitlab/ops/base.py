@@ -152,9 +152,15 @@ class Reduction(Operation, family=True):
 
     axes: tuple[int, ...]  # sorted, non-negative
 
+    function: ClassVar[str]  # NumPy's, which is the meaning
+    instruction: ClassVar[str]  # of the emitter, where it joins two elements, and two partial results
+    neutral: ClassVar[Any]  # what an instruction leaves any element as it is with
     compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, for the error bound of docs/reference/numerics.md
     has_identity: ClassVar[bool] = True  # False: max, min, argmax of nothing is an error
     numpy_name: ClassVar[str] = ""  # the ufunc that NumPy's message names
+
+    def numpy(self, x: Any) -> Any:
+        return getattr(np, self.function)(x, axis=self.axes)
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return dtype
@@ -167,20 +173,20 @@ class Reduction(Operation, family=True):
         return ArrayType(shape, np.dtype(self.result_dtype(x.dtype)))
 
     def prepare(self, e: Emitter, x: Any) -> Any:
-        """What is accumulated of one element (a cast, a square)."""
-        return x
+        """What is accumulated of one element."""
+        return e.cast(x, self.result_dtype(x.dtype))
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         """The accumulator before the first element; `dtype` is the input's."""
-        raise NotImplementedError
+        return e.constant(self.neutral, self.result_dtype(dtype))
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
         """The accumulator after one more (prepared) element."""
-        raise NotImplementedError
+        return self.combine(e, total, x)
 
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         """Joins two partial results; `left` holds the earlier elements when the loop is not vectorised along them."""
-        raise NotImplementedError
+        return getattr(e, self.instruction)(left, right)
 
     def finish(self, e: Emitter, total: Any, count: Any) -> Any:
         """The result from the accumulator; `count` (int64) elements were reduced."""
@@ -189,6 +195,11 @@ class Reduction(Operation, family=True):
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         (x,) = types
         return Cost(int(self.flops_per_element * x.count), x.nbytes, out.nbytes)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        """In front of the operands stand the axes."""
+        return ((cls(axes), *arrays) for axes, *arrays in cls.operands)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

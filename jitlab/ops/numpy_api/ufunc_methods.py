@@ -106,9 +106,6 @@ class Fold(Reduction):
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         return e.constant(neutral_of(type(self.op).ufunc, dtype), dtype)
 
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return self.op.body(e, total, x)
-
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         return self.op.body(e, left, right)
 

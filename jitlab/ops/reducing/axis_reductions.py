@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, at_least
-from jitlab.ops.base import Reduction
+from jitlab.ops.base import Operands, Reduction
 from jitlab.ops.build_nodes import apply, as_node, cast, constant
-from jitlab.ops.elementwise import complex_bodies
 from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, equal, multiply, subtract, zero_like
 from jitlab.ops.elementwise.arithmetic import select as choose
+from jitlab.ops.elementwise.comparison import Comparison, Greater, Less
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.views import broadcast_to, expand_dims
 
@@ -28,9 +28,12 @@ class Sum(Reduction):
 
     compensated: ClassVar[bool] = True
     exact: ClassVar[bool] = False
-
-    def numpy(self, x: Any) -> Any:
-        return np.sum(x, axis=self.axes)
+    function: ClassVar[str] = "sum"
+    instruction: ClassVar[str] = "add"
+    neutral: ClassVar[Any] = 0
+    operands: ClassVar[Operands] = (
+        ((0,), MATRIX), ((0, 1), MATRIX), ((1,), SMALL_INTS), ((0,), MATRIX > 0), ((1,), MATRIX + 2j),
+    )
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return _widened(dtype)
@@ -39,29 +42,14 @@ class Sum(Reduction):
         (x,) = inputs
         return [spread(g, self.axes, x)]
 
-    def prepare(self, e: Emitter, x: Any) -> Any:
-        return e.cast(x, self.result_dtype(x.dtype))
-
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(0, self.result_dtype(dtype))
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.add(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.add(left, right)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX
-        yield cls(axes=(0, 1)), MATRIX
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(0,)), MATRIX > 0
-        yield cls(axes=(1,)), MATRIX + 2j
-
 
 class SignedSum(Sum):
     """A sum that starts with -0.0, which changes no element's sign, to be added to `initial`."""
+
+    operands = (
+        ((0,), -0.0 * MATRIX), ((0, 1), -0.0 * np.abs(MATRIX)), ((1,), SMALL_INTS), ((0,), MATRIX + 2j),
+        ((0,), np.empty((0, 3))),
+    )
 
     def numpy(self, x: Any) -> Any:
         return np.sum(x, axis=self.axes, initial=negative_zero(x.dtype))
@@ -70,23 +58,16 @@ class SignedSum(Sum):
         dtype = self.result_dtype(dtype)
         return e.constant(negative_zero(dtype), dtype)
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), -0.0 * MATRIX
-        yield cls(axes=(0, 1)), -0.0 * np.abs(MATRIX)
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(0,)), MATRIX + 2j
-        yield cls(axes=(0,)), np.empty((0, 3))
-
 
 class Mean(Reduction):
     """Mean of the elements along `axes`: float64 of integers and bools; `reduce` casts float16 to float32 and back."""
 
     compensated: ClassVar[bool] = True
     exact: ClassVar[bool] = False
-
-    def numpy(self, x: Any) -> Any:
-        return np.mean(x, axis=self.axes)
+    function: ClassVar[str] = "mean"
+    instruction: ClassVar[str] = "add"
+    neutral: ClassVar[Any] = 0
+    operands = (*Sum.operands, ((0,), np.empty((0, 3))))
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return np.dtype("f8") if dtype.kind in "biu" else dtype
@@ -98,38 +79,20 @@ class Mean(Reduction):
         (x,) = inputs
         return [spread(divide(g, as_node(count_of(x.type, self.axes), g.dtype)), self.axes, x)]
 
-    def prepare(self, e: Emitter, x: Any) -> Any:
-        return e.cast(x, self.result_dtype(x.dtype))
-
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(0, self.result_dtype(dtype))
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.add(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.add(left, right)
-
     def finish(self, e: Emitter, total: Any, count: Any) -> Any:
         return e.div(total, e.cast(count, total.dtype))
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX
-        yield cls(axes=(0, 1)), MATRIX
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(0,)), MATRIX > 0
-        yield cls(axes=(1,)), MATRIX + 2j
-        yield cls(axes=(0,)), np.empty((0, 3))
 
 
 class Prod(Reduction):
     """Product of the elements along `axes`; small integers are widened as NumPy does."""
 
     exact: ClassVar[bool] = False
-
-    def numpy(self, x: Any) -> Any:
-        return np.prod(x, axis=self.axes)
+    function: ClassVar[str] = "prod"
+    instruction: ClassVar[str] = "mul"
+    neutral: ClassVar[Any] = 1
+    operands = (
+        ((0,), MATRIX), ((1,), np.array([[2.0, 0.0, 3.0], [0.0, 4.0, 0.0]])), ((1,), SMALL_INTS), ((0,), MATRIX + 2j),
+    )
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return _widened(dtype)
@@ -153,30 +116,15 @@ class Prod(Reduction):
         derivative = choose(equal(zeros, 0), others, with_zeros)
         return [multiply(spread(g, self.axes, x), conj(derivative))]
 
-    def prepare(self, e: Emitter, x: Any) -> Any:
-        return e.cast(x, self.result_dtype(x.dtype))
-
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(1, self.result_dtype(dtype))
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.mul(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.mul(left, right)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX
-        yield cls(axes=(1,)), np.array([[2.0, 0.0, 3.0], [0.0, 4.0, 0.0]])
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(0,)), MATRIX + 2j
-
 
 class ExtremeOf(Reduction, family=True):
     """The largest or smallest element. Equal ones share the cotangent."""
 
     has_identity: ClassVar[bool] = False
+    operands = (
+        ((0,), MATRIX), ((0, 1), MATRIX), ((1,), SMALL_INTS), ((0,), MATRIX > 0), ((1,), WITH_NAN),
+        ((1,), MATRIX[:, ::-1] + 2j * MATRIX),
+    )
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
@@ -185,105 +133,68 @@ class ExtremeOf(Reduction, family=True):
         share = divide(g, choose(equal(hits, 0), constant(1, g.dtype), hits))  # no hit where the result is NaN
         return [choose(hit, expand_dims(share, self.axes), zero_like(g))]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX
-        yield cls(axes=(0, 1)), MATRIX
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(0,)), MATRIX > 0
-        yield cls(axes=(1,)), WITH_NAN
-        yield cls(axes=(1,)), MATRIX[:, ::-1] + 2j * MATRIX
-
 
 class Max(ExtremeOf):
     """The largest element along `axes`; NaN if one is NaN."""
 
     numpy_name: ClassVar[str] = "maximum"
-
-    def numpy(self, x: Any) -> Any:
-        return np.max(x, axis=self.axes)
+    function: ClassVar[str] = "max"
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         return e.constant(lowest(dtype), dtype)
 
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return Maximum().body(e, total, x)
-
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return self.step(e, left, right, None)
+        return Maximum().body(e, left, right)
 
 
 class Min(ExtremeOf):
     """The smallest element along `axes`; NaN if one is NaN."""
 
     numpy_name: ClassVar[str] = "minimum"
-
-    def numpy(self, x: Any) -> Any:
-        return np.min(x, axis=self.axes)
+    function: ClassVar[str] = "min"
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         return e.constant(highest(dtype), dtype)
 
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return Minimum().body(e, total, x)
-
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return self.step(e, left, right, None)
+        return Minimum().body(e, left, right)
 
 
 class Truth(Reduction, family=True):
     """A bool from the truth of the elements."""
 
+    operands = (
+        ((0,), MATRIX > 0), ((0, 1), np.array([[0.0, np.nan], [-0.0, 0.0]])), ((1,), np.arange(6).reshape(3, 2)),
+        ((1,), np.array([[0j, 1j], [0j, 0j]])),
+    )
+
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return BOOL
-
-    def prepare(self, e: Emitter, x: Any) -> Any:
-        return e.cast(x, BOOL)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX > 0
-        yield cls(axes=(0, 1)), np.array([[0.0, np.nan], [-0.0, 0.0]])
-        yield cls(axes=(1,)), np.arange(6).reshape(3, 2)
-        yield cls(axes=(1,)), np.array([[0j, 1j], [0j, 0j]])
 
 
 class Any_(Truth):
     """Is any element true?"""
 
     tf_name: ClassVar[str | None] = "Any"
-
-    def numpy(self, x: Any) -> Any:
-        return np.any(x, axis=self.axes)
-
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(False, BOOL)
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.or_(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.or_(left, right)
+    function: ClassVar[str] = "any"
+    instruction: ClassVar[str] = "or_"
+    neutral: ClassVar[Any] = False
 
 
 class All(Truth):
     """Are all elements true?"""
 
-    def numpy(self, x: Any) -> Any:
-        return np.all(x, axis=self.axes)
-
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(True, BOOL)
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.and_(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.and_(left, right)
+    function: ClassVar[str] = "all"
+    instruction: ClassVar[str] = "and_"
+    neutral: ClassVar[Any] = True
 
 
 class CountNonzero(Reduction):
     """How many elements are not zero."""
+
+    instruction: ClassVar[str] = "add"
+    neutral: ClassVar[Any] = 0
+    operands = Truth.operands
 
     def numpy(self, x: Any) -> Any:
         return np.asarray(np.count_nonzero(x, axis=self.axes)).astype(INT64)[()]
@@ -294,19 +205,6 @@ class CountNonzero(Reduction):
     def prepare(self, e: Emitter, x: Any) -> Any:
         return e.cast(e.cast(x, BOOL), INT64)
 
-    def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(0, INT64)
-
-    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.add(total, x)
-
-    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
-        return e.add(left, right)
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield from Truth.samples.__func__(cls)  # type: ignore[attr-defined]
-
 
 class ArgExtreme(Reduction, family=True):
     """The position of the largest or smallest element, the first of equal ones; of the first NaN if there is one.
@@ -316,7 +214,14 @@ class ArgExtreme(Reduction, family=True):
     """
 
     has_identity: ClassVar[bool] = False
-    numpy_name: ClassVar[str] = "argmax"
+    first: ClassVar[Comparison]  # of the better one with the other
+    operands = (
+        ((0,), MATRIX), ((0, 1), MATRIX), ((1,), SMALL_INTS), ((1,), MATRIX > 0), ((1,), WITH_NAN), ((0,), WITH_NAN),
+        ((1,), np.array([[1 + 2j, 1 + 3j, 1 + 1j], [0j, complex(0, np.nan), complex(np.nan, 1)]])),
+    )
+
+    def numpy(self, x: Any) -> Any:
+        return getattr(np, self.numpy_name)(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
 
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return INT64
@@ -326,9 +231,6 @@ class ArgExtreme(Reduction, family=True):
         if not all(at_least(x.shape[axis], 1) for axis in self.axes):
             raise ValueError(f"attempt to get {self.numpy_name} of an empty sequence")
         return super().result(x)
-
-    def better(self, e: Emitter, x: Any, y: Any) -> Any:
-        raise NotImplementedError
 
     def prepare(self, e: Emitter, x: Any) -> Any:
         return e.cast(x, np.dtype("u1")) if x.dtype.kind == "b" else x
@@ -342,7 +244,7 @@ class ArgExtreme(Reduction, family=True):
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         (x, i), (y, j) = left, right
         none = e.constant(0, INT64)
-        wins, ties = self.better(e, y, x), e.eq(x, y)
+        wins, ties = self.first.body(e, y, x), e.eq(x, y)
         if x.dtype.kind in "fc":
             x_nan, y_nan = _is_nan(e, x), _is_nan(e, y)
             wins = e.or_(wins, e.and_(y_nan, e.invert(x_nan)))
@@ -354,37 +256,19 @@ class ArgExtreme(Reduction, family=True):
     def finish(self, e: Emitter, total: Any, count: Any) -> Any:
         return total[1]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(axes=(0,)), MATRIX
-        yield cls(axes=(0, 1)), MATRIX
-        yield cls(axes=(1,)), SMALL_INTS
-        yield cls(axes=(1,)), MATRIX > 0
-        yield cls(axes=(1,)), WITH_NAN
-        yield cls(axes=(0,)), WITH_NAN
-        yield cls(axes=(1,)), np.array([[1 + 2j, 1 + 3j, 1 + 1j], [0j, complex(0, np.nan), complex(np.nan, 1)]])
-
 
 class ArgMax(ArgExtreme):
     """The position of the largest element along one axis, or along all of them in C order."""
 
-    def numpy(self, x: Any) -> Any:
-        return np.argmax(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
-
-    def better(self, e: Emitter, x: Any, y: Any) -> Any:
-        return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
+    numpy_name: ClassVar[str] = "argmax"
+    first: ClassVar[Comparison] = Greater()
 
 
 class ArgMin(ArgExtreme):
     """The position of the smallest element along one axis, or along all of them in C order."""
 
     numpy_name: ClassVar[str] = "argmin"
-
-    def numpy(self, x: Any) -> Any:
-        return np.argmin(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
-
-    def better(self, e: Emitter, x: Any, y: Any) -> Any:
-        return complex_bodies.compare(e, "lt", x, y) if x.dtype.kind == "c" else e.lt(x, y)
+    first: ClassVar[Comparison] = Less()
 
 
 def reduce(kind: type[Reduction], x: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:
