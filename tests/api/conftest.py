@@ -3,7 +3,7 @@
 import pytest
 
 from jitlab.api.functions import traces
-from jitlab.capture.drivers.cells import interpreted
+from jitlab.capture.drivers.driver import interpreted
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 X, Y, V, W = np.ones((3, 4)), np.ones((3, 5)), np.arange(4.0), np.arange(5.0)
 J, B, Z, C = np.array([0, 1, 2]), np.array([True, False, True]), np.float64(2), np.ones((2, 3, 4))

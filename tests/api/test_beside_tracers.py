@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 
 def work(x, n):

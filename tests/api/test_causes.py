@@ -9,8 +9,8 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.events import Cause
+from tests.cell_runs import run_cell
 
 SIZE = 3
 ADDED = np.ones(6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 X = np.full(3, 2.0)
 NAMED = 0.0

@@ -15,12 +15,12 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.capture.guards.leaves import LeafType, Mismatch
 from jitlab.capture.hooks import Hooks
 from jitlab.capture.refusals import Refusal
 from jitlab.errors import JitlabError, Signal
 from jitlab.ir import ArrayType
+from tests.cell_runs import run_cell
 
 for module in pkgutil.walk_packages(jl.__path__, "jitlab."):
     if module.name.startswith(("jitlab.capture", "jitlab.ops", "jitlab.lower", "jitlab.ir", "jitlab.api")):

@@ -12,6 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 def op_by_op(monkeypatch):
     """Functions run their graphs on NumPy: what is tested is the capture alone, and results are NumPy's bits."""
     from jitlab.api.functions import traces
-    from jitlab.capture.drivers.cells import interpreted
+    from jitlab.capture.drivers.driver import interpreted
 
     monkeypatch.setattr(traces, "compile_trace", lambda trace, options: interpreted(trace))

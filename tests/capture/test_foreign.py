@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.errors import CaptureError, InvalidArgumentError
+from tests.cell_runs import run_cell
 
 PROGRAMS = [
     "made = np.ma.masked_less(np.arange(5.0), 2)\nmade.mean()",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.events import StatementRan, listen
+from tests.cell_runs import run_cell
 
 
 def bound_to_a_result(x):

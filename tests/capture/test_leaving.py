@@ -18,8 +18,8 @@ import pytest
 from same import assert_same
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.errors import CaptureError
+from tests.cell_runs import run_cell
 from tests.left import assert_plain, ours_in
 
 Pair = collections.namedtuple("Pair", "first second")

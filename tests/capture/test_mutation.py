@@ -256,7 +256,7 @@ def run_steps(x, steps):
 @example(steps=[("transpose", 0, None), ("double", 1, None), ("transpose", 2, None), ("ravel", 3, None)], fortran=False)
 def test_random_programs_of_views(steps, fortran):
     from jitlab.api.functions import traces
-    from jitlab.capture.drivers.cells import interpreted
+    from jitlab.capture.drivers.driver import interpreted
 
     compiled, traces.compile_trace = traces.compile_trace, lambda trace, options: interpreted(trace)
     try:

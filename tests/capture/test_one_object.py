@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 X = np.arange(3.0)
 PAIR = (X, np.ones(2))

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.errors import BranchOnTracedArrayError
 from jitlab.ir import Source
+from tests.cell_runs import run_cell
 
 SOURCE = """\
 import numpy as np

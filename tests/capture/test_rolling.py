@@ -308,7 +308,7 @@ CELLS = {
 
 @pytest.mark.parametrize("source", CELLS.values(), ids=CELLS)
 def test_a_loop_of_a_cell_is_rolled_whole(source):
-    from jitlab.capture.drivers.cells import run_cell
+    from tests.cell_runs import run_cell
 
     mine, theirs = {"np": np, "v": np.arange(30.0)}, {"np": np, "v": np.arange(30.0)}
     result = run_cell(source, mine, "<rolled>")
@@ -320,7 +320,7 @@ def test_a_loop_of_a_cell_is_rolled_whole(source):
 
 
 def test_a_loop_of_a_cell_with_effects_is_pythons(capsys):
-    from jitlab.capture.drivers.cells import run_cell
+    from tests.cell_runs import run_cell
 
     names = {"np": np, "v": np.arange(20.0)}
     run_cell("for i in range(20):\n    v[i] = v[i] + 1\n    print(i)", names, "<printed>")

@@ -7,12 +7,12 @@ import pytest
 
 import jitlab as jl
 import jitlab.errors
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.cluster import jit_scope
 from jitlab.ir import ArrayType, Graph, Node
 from jitlab.ops.build_nodes import apply, constant
 from jitlab.ops.elementwise.math_functions import Exp
 from jitlab.ops.leaf_operations import Parameter
+from tests.cell_runs import run_cell
 
 EAGER = "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function."
 

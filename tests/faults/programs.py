@@ -141,7 +141,7 @@ def f(x):
 """
 CELLS = """
 from jitlab.api import Options, compile_trace
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 cells = [
     "y = np.sin(x) * K\\nseen = [float(y[0])]",

@@ -24,7 +24,7 @@ import threading
 import numpy as np
 import jitlab as jl
 from jitlab.api import Options, compile_trace
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 def formula(x):
     return np.exp(x) * 3 + np.sin(x).sum() + np.float32(0.1)

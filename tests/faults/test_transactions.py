@@ -17,12 +17,12 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.capture import CallCapture, current_capture
-from jitlab.capture.drivers.cells import run_cell
 from jitlab.capture.rewrite import cell_code
 from jitlab.runtime import executable
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
 from jitlab.targets.cpu_llvm.calls.buffers import POOLED_BYTES, _Lease, pool
+from tests.cell_runs import run_cell
 
 BOTH = pytest.mark.parametrize("how", [jl.function, jl.jit, jl.jit(capture_mode="trace")], ids=["function", "jit", "path"])
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import Options, compile_trace
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 from tests.left import ours_in
 
 SHAPES = [(8, 11), (6, 6), (17, 5), (40, 3), (2, 2)]

@@ -11,6 +11,7 @@ from jitlab.capture.drivers import cells
 from jitlab.notebook import cell_session as session
 from jitlab.report import recording
 from jitlab.targets.cpu_llvm.compiling import background
+from tests.cell_runs import run_cell
 
 CELL = "%%jit -q\ny = np.exp(x) * TURN + x.sum()"
 #: Tables that keep so many of what came last: fewer, so that they are full when bytes are counted.
@@ -50,7 +51,7 @@ def test_of_one_cell_the_newest_sources_keep_their_traces():
 
     def run(source, place="<cell>"):
         before = cells._programs.copy()
-        cells.run_cell(source, namespace, place)
+        run_cell(source, namespace, place)
         made.append(any(cells._programs[key] is not before.get(key) for key in cells._programs))
 
     for source in ("a = 1", "a = 2", "a = 1"):

@@ -12,7 +12,7 @@ import pytest
 from notebook_programs import Box
 from test_same_as_plain import described
 
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 from tests.fuzz import cells
 from tests.fuzz.outcomes import judge
 from tests.left import assert_plain

@@ -8,7 +8,7 @@ import pytest
 from notebook_programs import NOTEBOOKS, namespace
 from shells import run_cells
 
-from jitlab.capture.drivers.cells import interpreted
+from jitlab.capture.drivers.driver import interpreted
 from jitlab.notebook.magics import running
 from tests import left
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 from tests.programs.alike import same
 
 CALLED = []

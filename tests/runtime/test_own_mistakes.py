@@ -10,12 +10,12 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.api import Options, compile_trace
-from jitlab.capture.drivers.cells import CellResult, run_cell
 from jitlab.capture.numpy_calls.host_fallback import _Exact
 from jitlab.errors import InternalError
 from jitlab.ir import Extent, Graph
 from jitlab.ops.layout.views import Update, View
 from jitlab.runtime.size_checks import Sizes
+from tests.cell_runs import CellResult, run_cell
 
 from .compiling import parameter
 

@@ -7,7 +7,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.api import Options, compile_trace
-from jitlab.capture.drivers.cells import run_cell
+from tests.cell_runs import run_cell
 
 PROGRAMS = [
     "M = B.copy()\nB[k] += 1",

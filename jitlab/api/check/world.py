@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import random_state, set_random_state
-from jitlab.capture.drivers.cells import is_user_class
+from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.numpy_calls.layouts import is_writeable
 from jitlab.capture.positions import is_user_file
 

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from jitlab.capture.drivers.cells import is_user_class
+from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.positions import is_user_file
 from jitlab.capture.rewrite.staleness import arrived_text, meaning
 from jitlab.ir import Source, cell_names, display_name

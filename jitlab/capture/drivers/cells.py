@@ -14,27 +14,24 @@ import time
 import types
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import field
 from types import TracebackType
 from typing import Any
 
 from jitlab.capture.hooks import HOOKS
-from jitlab.capture.positions import cell_traceback, describe, display_name, without_signals
+from jitlab.capture.positions import cell_traceback, describe, without_signals
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.cell_code import WAITS, CellProgram, Compiler
 from jitlab.capture.rewrite.flow_rewrite import HOOK
-from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement, is_scope
+from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement
 from jitlab.capture.rewrite.recursion_limit import room_for
 from jitlab.errors import CaptureError
 from jitlab.events import current_cell
-from jitlab.ir import Source, outside
-from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import under_way
 
-from .driver import Driver, interpreted, is_user_class
-from .piece_traces import EndPiece, Failed, Namespace, PieceTrace
+from .driver import Driver
+from .piece_traces import Namespace
 from .pieces import CellCapture, Executor, Names
-from .run_events import Telling, emit_call
+from .run_events import Telling
 
 #: Cells whose traces are kept for the next time they are run, and of one cell its newest sources.
 MOST_PROGRAMS, MOST_SOURCES = 256, 4
@@ -44,29 +41,6 @@ OURS = "__jl_"
 _NOTHING_LOST = ("statement", "effect", "compiled_function", "error")
 
 
-@dataclass
-class CellResult(Telling):
-    """What a cell did: the value to display, the traces it made, how often pieces ran, and what Python ran."""
-
-    value: Any = None
-    has_value: bool = False
-    traces: list[PieceTrace] = field(default_factory=list)
-    runs: int = 0
-    statements: list[tuple[str, str, Source]] = field(default_factory=list)  # run as Python: reason, text, where
-
-    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
-        self.statements.append((reason.code, reason.text, statement.source))
-        super().ran(statement, reason, started, ended)
-
-    def called(self, trace: PieceTrace, started: int) -> None:
-        self.runs += 1
-        emit_call(trace.name, trace.number, started)
-
-    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
-        super().traced(trace, before, started)
-        self.traces.append(trace)
-
-
 class _Run(Driver):
     """One run of a cell."""
 
@@ -74,10 +48,10 @@ class _Run(Driver):
     names: Namespace
 
     def __init__(
-        self, program: CellProgram, names: Namespace, executor: Executor, result: CellResult, *, title: str, strict: bool,
+        self, program: CellProgram, names: Namespace, executor: Executor, telling: Telling, *, title: str, strict: bool,
         show: Callable[[Any], object],
     ) -> None:  # fmt: skip
-        super().__init__(program, names, executor, result)
+        super().__init__(program, names, executor, telling)
         self.title, self.is_strict, self.show = title, strict, show
         self.thread = threading.get_ident()
 
@@ -172,67 +146,23 @@ class _Run(Driver):
 _programs: OrderedDict[Any, CellProgram] = OrderedDict()
 
 
-def run_cell(
-    source: str,
-    namespace: Namespace,
-    filename: str,
-    *,
-    first_line: int = 1,
-    strict: bool = False,
-    executor: Executor = interpreted,
-    title: str = "",
-    result: CellResult | None = None,
-) -> CellResult:
-    """Run a cell in the user's namespace, captured as far as it goes.
-
-    `executor(trace)` gives what runs a trace's graph. `first_line` is the line of the file (or cell) on which the source
-    begins. `result` is filled also when the cell raises.
-    """
-    result = result if result is not None else CellResult()
-
-    def keep(value: Any) -> None:
-        result.value, result.has_value = value, True
-
-    key = (source, filename, first_line)
-    program = _program(key, namespace, first_line, lambda: CellProgram(source, filename, namespace, first_line))
-    run = _Run(program, namespace, executor, result, title=title or display_name(filename), strict=strict, show=keep)
-    before, outside.unmarked = outside.unmarked, True
-    try:
-        with run:
-            run.segment(program.segment)
-    finally:
-        outside.unmarked = before
-    return result
-
-
 async def run_nodes(
-    nodes: list[ast.stmt],
-    namespace: Namespace,
-    filename: str,
-    *,
-    shown: str,
-    compiler: Compiler,
-    display: Callable[[Any], object],
-    strict: bool = False,
-    executor: Executor = interpreted,
-    title: str = "",
-    result: CellResult | None = None,
-) -> CellResult:
-    """Run the statements of a cell as `run_cell` does. They may wait; only then does this coroutine.
+    nodes: list[ast.stmt], namespace: Namespace, filename: str, *, shown: str, compiler: Compiler,
+    display: Callable[[Any], object], strict: bool, executor: Executor, title: str, telling: Telling | None = None,
+) -> None:  # fmt: skip
+    """Run the statements of a cell in the user's namespace, captured as far as they go. They may wait; only then does this
+    coroutine.
 
-    `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler.
+    `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler; `executor(trace)`
+    gives what runs a trace's graph.
     """
-    result = result if result is not None else CellResult()
     with room_for(*nodes):
         key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
-        program = _program(
-            key, namespace, nodes[0].lineno if nodes else 1,
-            lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler),
-        )  # fmt: skip
-        run = _Run(program, namespace, executor, result, title=title, strict=strict, show=display)
+        first_line = nodes[0].lineno if nodes else 1
+        program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
+        run = _Run(program, namespace, executor, telling or Telling(), title=title, strict=strict, show=display)
         with run:
             await run.top(program.segment)
-    return result
 
 
 def _forget(program: CellProgram) -> None:
@@ -255,16 +185,3 @@ def _program(key: Any, namespace: Namespace, first_line: int, make: Callable[[],
     _programs.move_to_end(key)
     return program
 
-
-__all__ = [
-    "CellProgram",
-    "CellResult",
-    "EndPiece",
-    "PieceTrace",
-    "Statement",
-    "interpreted",
-    "is_scope",
-    "is_user_class",
-    "run_cell",
-    "run_nodes",
-]

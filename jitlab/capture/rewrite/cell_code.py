@@ -70,24 +70,20 @@ class CellConverter(Converter):
 
 
 class CellProgram(Program):
-    """A cell.
+    """A cell. `place`: which one, and the line in it where it begins, also when its source changes.
 
     `shown`: which statements display what expressions give, in IPython's words: "last_expr", "last", "all" or "none".
     """
 
+    place: tuple[str, int]
+
     def __init__(
-        self, source: str | list[ast.stmt], filename: str, namespace: Namespace, first_line: int = 1, *,
-        shown: str = "last_expr", compiler: Compiler = python_compiler,
-    ) -> None:  # fmt: skip
+        self, nodes: list[ast.stmt], filename: str, namespace: Namespace, shown: str, compiler: Compiler
+    ) -> None:
         self.namespace = namespace  # what its traces read names from
         self.filename = filename
-        self.place = filename, first_line  # of which cell, and where in it, also when its source changes
         self.compiler = compiler
-        if isinstance(source, str):
-            tree = trees.parse(source, filename)
-            ast.increment_lineno(tree, first_line - 1)
-            source = tree.body
-        self.segment = self.segment_of(source, top=True, shown=shown)
+        self.segment = self.segment_of(nodes, top=True, shown=shown)
 
     def segment_of(self, body: Sequence[ast.stmt], *, top: bool = False, shown: str = "none") -> Segment:
         segment = Segment()
