@@ -18,7 +18,7 @@ from jitlab.ir import Source
 from jitlab.support import trees
 
 from .convert import FUTURE_FLAGS, Converter, factory, qualified
-from .flow_rewrite import HOOK, argument_names, bound_names
+from .flow_rewrite import HOOK, argument_names, bound_names, function_node, parameters
 from .liveness import bound_for_certain, each_read, reads
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
 from .splitting import TEMPORARY
@@ -138,13 +138,7 @@ class Body(Program):
             body.append(ast.Nonlocal(inner))
         if stored & self.globals:
             body.append(ast.Global(sorted(stored & self.globals)))
-        definition = ast.FunctionDef(
-            name=self.inner_name, args=_no_arguments(), body=[*body, statement], decorator_list=[], returns=None,
-        )  # fmt: skip
-        if sys.version_info >= (3, 12):
-            definition.type_params = []
-        ast.copy_location(definition, node)
-        return definition
+        return ast.copy_location(function_node(self.inner_name, parameters(), [*body, statement]), node)
 
     def wanted(self, node: ast.stmt) -> frozenset[str]:
         """The names that are read after a statement."""
@@ -245,10 +239,6 @@ class _Jumps(ast.NodeTransformer):
 
 
 # ---- syntax
-
-
-def _no_arguments() -> ast.arguments:
-    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
 
 
 def _returning(value: ast.expr) -> ast.stmt:

@@ -15,6 +15,7 @@ from typing import Any
 from jitlab.errors import Signal
 
 from .convert import adopt, find_definition
+from .flow_rewrite import function_node
 
 #: Instructions in a definition at most; what follows an `if` is read once for each side.
 MOST = 2000
@@ -44,20 +45,18 @@ def read_definition(function: types.FunctionType) -> ast.FunctionDef | None:
         defaults=[],
     )  # fmt: skip
     name = code.co_name if code.co_name.isidentifier() else "function"
-    definition = ast.FunctionDef(name=name, args=arguments, body=body, decorator_list=[], returns=None)
-    if hasattr(definition, "type_params"):
-        definition.type_params = []
-    definition.lineno = definition.end_lineno = code.co_firstlineno
-    definition.col_offset = definition.end_col_offset = 0
-    return ast.fix_missing_locations(definition)
+    made = function_node(name, arguments, body)
+    made.lineno = made.end_lineno = code.co_firstlineno
+    made.col_offset = made.end_col_offset = 0
+    return ast.fix_missing_locations(made)
 
 
 def read_bytecode(function: Any) -> None:
     """Give a function whose source cannot be read the definition that its bytecode tells of, where it does."""
     if isinstance(function, types.FunctionType) and find_definition(function) is None:
-        definition = read_definition(function)
-        if definition is not None:
-            adopt(function, definition)
+        found = read_definition(function)
+        if found is not None:
+            adopt(function, found)
 
 
 class _Null:
@@ -259,10 +258,9 @@ class _Reader:
     def _placed(self, statements: list[ast.stmt], first: int, step: dis.Instruction) -> list[ast.stmt]:
         line = step.positions.lineno if step.positions is not None and step.positions.lineno else 1
         for statement in statements[first:]:
-            for part in ast.walk(statement):
-                if "lineno" in part._attributes and not hasattr(part, "lineno"):
-                    part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
-                    part.col_offset = part.end_col_offset = 0  # type: ignore[attr-defined]
+            statement.lineno = statement.end_lineno = line
+            statement.col_offset = statement.end_col_offset = 0
+            ast.fix_missing_locations(statement)
         return statements
 
 

@@ -37,13 +37,6 @@ class CellConverter(Converter):
             return node
         return self.hook("lookup", node, ast.Constant(node.id))
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        if isinstance(node.target, ast.Name) and not self._is_local(node.target.id):
-            load = self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
-            value = self.hook("augmented", node, ast.Constant(type(node.op).__name__), load, self.visit(node.value))
-            return ast.copy_location(ast.Assign([node.target], value), node)
-        return super().visit_AugAssign(node)
-
     def loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         """A loop as a function: the names that it binds are its variables, taken from the cell and given back to it."""
         names = sorted(bound_names([node])[0])

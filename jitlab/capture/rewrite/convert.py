@@ -13,7 +13,6 @@ import copy
 import inspect
 import linecache
 import re
-import sys
 import textwrap
 import types
 from collections.abc import Iterable, Sequence
@@ -31,8 +30,10 @@ from .flow_rewrite import (
     argument_names,
     bound_names,
     frame_call,
+    function_node,
     is_added,
     looks_at_frames,
+    parameters,
     walrus_names,
 )
 from .recursion_limit import room_for
@@ -70,10 +71,9 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     found = find_definition(function)
     if found is None:
         return None
-    definition, classes = found
-    _keep_text(function, definition)
-    with room_for(definition):
-        return _convert(function, definition, classes)
+    _keep_text(function, found[0])
+    with room_for(found[0]):
+        return _convert(function, *found)
 
 
 def _convert(
@@ -132,14 +132,8 @@ FUTURE_FLAGS = __future__.annotations.compiler_flag
 
 def factory(body: ast.stmt, names: Sequence[str]) -> ast.stmt:
     """`def factory(names...): <body>`: so that these are free names of the body."""
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(arg=name) for name in names], vararg=None, kwonlyargs=[], kw_defaults=[],
-        kwarg=None, defaults=[],
-    )  # fmt: skip
-    made = ast.FunctionDef(name="__jl_factory__", args=arguments, body=[body], decorator_list=[], returns=None)
-    if sys.version_info >= (3, 12):
-        made.type_params = []
-    for part in (made, *arguments.args):
+    made = function_node("__jl_factory__", parameters(*names), [body])
+    for part in (made, *made.args.args):
         ast.copy_location(part, body)
     return made
 
@@ -263,17 +257,10 @@ class Converter(FlowConverter):
     def function(self, node: ast.FunctionDef | ast.Lambda) -> ast.stmt:
         """The definition without decorators, defaults and annotations, its body rewritten."""
         if isinstance(node, ast.Lambda):
-            bare = ast.Lambda(args=self._bare_arguments(node.args), body=node.body)
-            ast.copy_location(bare, node)
-            new = self._lambda(bare)
-            return ast.copy_location(ast.Expr(new), node)
-        definition = ast.FunctionDef(
-            name=self.mangled(node.name), args=self._bare_arguments(node.args), body=node.body, decorator_list=[], returns=None
-        )
-        if sys.version_info >= (3, 12):
-            definition.type_params = []
-        ast.copy_location(definition, node)
-        return self._definition(definition)
+            bare = ast.copy_location(ast.Lambda(args=self._bare_arguments(node.args), body=node.body), node)
+            return ast.copy_location(ast.Expr(self._lambda(bare)), node)
+        definition = function_node(self.mangled(node.name), self._bare_arguments(node.args), node.body)
+        return self._definition(ast.copy_location(definition, node))
 
     def _bare_arguments(self, args: ast.arguments) -> ast.arguments:
         def bare(arg: ast.arg | None) -> ast.arg | None:
@@ -371,9 +358,6 @@ class Converter(FlowConverter):
         if isinstance(node.ctx, ast.Load):
             return self.hook("item", node, value, index)
         return ast.copy_location(ast.Subscript(self.hook("place", node, value), index, node.ctx), node)
-
-    def visit_Slice(self, node: ast.Slice) -> ast.AST:
-        return self.generic_visit(node)
 
     # ---- calls
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -122,16 +122,9 @@ class FlowConverter(ast.NodeTransformer):
             declared.append(ast.Global(outer))
         if shared:
             declared.append(ast.Nonlocal(shared))
-        args = [ast.arg(argument)] if argument is not None else []
-        arguments = ast.arguments(
-            posonlyargs=[], args=args, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]
-        )
-        new = ast.FunctionDef(name=name, args=arguments, body=[*declared, *inner], decorator_list=[], returns=None)
-        if not new.body:
-            new.body = [ast.Pass()]
-        if sys.version_info >= (3, 12):
-            new.type_params = []
-        for part in (*declared, *args, *new.body[:1]):
+        given = parameters(*([argument] if argument is not None else []))
+        new = function_node(name, given, [*declared, *inner] or [ast.Pass()])
+        for part in (*declared, *given.args, *new.body[:1]):
             if not hasattr(part, "lineno"):
                 _placed(part, at)
         return ast.copy_location(new, at)
@@ -216,30 +209,18 @@ class FlowConverter(ast.NodeTransformer):
         value = outcome if flow.depth else self.hook("value_of", at, outcome)
         return ast.copy_location(ast.Return(value), at)
 
-    def _whole(self, node: ast.If | ast.While | ast.For) -> ast.AST | list[ast.stmt]:
-        return self._control(node, [], tail=False)
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+    def _compound(self, node: ast.If | ast.While | ast.For) -> ast.AST | list[ast.stmt]:
         if self.flow is not None:
-            return self._whole(node)
-        node.test = self.visit(node.test)
+            return self._control(node, [], tail=False)
+        if isinstance(node, ast.For):
+            node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
+            node.target = self.visit(node.target)
+        else:
+            node.test = self.visit(node.test)
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
         return node
 
-    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
-        if self.flow is not None:
-            return self._whole(node)
-        node.test = self.visit(node.test)
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-        return node
-
-    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
-        if self.flow is not None:
-            return self._whole(node)
-        node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
-        node.target = self.visit(node.target)
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-        return node
+    visit_If = visit_While = visit_For = _compound
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         node.value = None if node.value is None else self.visit(node.value)
@@ -261,17 +242,13 @@ class FlowConverter(ast.NodeTransformer):
         value = ast.Attribute(ast.Name(HOOK, ast.Load()), name, ast.Load())
         return _placed(ast.Return(value), node)
 
-    def visit_Global(self, node: ast.Global) -> ast.AST:
+    def _declaration(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
         if self.flow is not None:  # declared at the head of the function
             return ast.copy_location(ast.Pass(), node)
         node.names = [self.mangled(name) for name in node.names]
         return node
 
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
-        if self.flow is not None:
-            return ast.copy_location(ast.Pass(), node)
-        node.names = [self.mangled(name) for name in node.names]
-        return node
+    visit_Global = visit_Nonlocal = _declaration
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         target = node.target
@@ -446,16 +423,27 @@ def frame_call(node: ast.AST, names: Collection[str]) -> str:
 # ---- nodes
 
 
+def parameters(*names: str) -> ast.arguments:
+    """The parameters of a function, all without a default."""
+    every = [ast.arg(arg=name) for name in names]
+    return ast.arguments(posonlyargs=[], args=every, vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
+def function_node(name: str, given: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    """`def name(given): <body>`, without decorators and annotations."""
+    made = ast.FunctionDef(name=name, args=given, body=body, decorator_list=[], returns=None)
+    if sys.version_info >= (3, 12):
+        made.type_params = []
+    return made
+
+
 def _lambda(body: ast.expr) -> ast.expr:
     """`lambda: body`, marked as added by the name of an argument that nobody gives."""
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(ADDED + "later")], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None,
-        defaults=[ast.Constant(None)],
-    )  # fmt: skip
-    new = ast.copy_location(ast.Lambda(arguments, body), body)
-    for part in (*arguments.args, *arguments.defaults):
+    later = parameters(ADDED + "later")
+    later.defaults = [ast.Constant(None)]
+    for part in (*later.args, *later.defaults):
         ast.copy_location(part, body)
-    return new
+    return ast.copy_location(ast.Lambda(later, body), body)
 
 
 def _constant(names: Sequence[str]) -> ast.expr:
@@ -478,6 +466,6 @@ def _placed(node: _Node, at: ast.AST) -> _Node:
 
 
 __all__ = [
-    "ADDED", "HOOK", "Flow", "FlowConverter", "argument_names", "bound_names", "frame_call", "is_added", "looks_at_frames",
-    "may_jump", "walrus_names",
+    "ADDED", "HOOK", "Flow", "FlowConverter", "argument_names", "bound_names", "frame_call", "function_node",
+    "is_added", "looks_at_frames", "may_jump", "parameters", "walrus_names",
 ]  # fmt: skip
