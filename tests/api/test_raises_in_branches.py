@@ -252,3 +252,27 @@ def test_a_mistake_of_jitlab_is_not_taken_for_what_the_program_raises(program, m
     assert any("an error inside jitlab" in text for text in told), told
     with pytest.raises(jl.errors.InvalidArgumentError, match="an error inside jitlab"):
         jl.function(program, jit_compile=True)(x)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_the_other_side_of_an_expression_does_to_python_happens_once(is_first, capsys):
+    log = []
+
+    def noted(x):
+        print("noted")
+        log.append(x.ndim)
+        return x * 2
+
+    def raising():
+        raise ValueError("never")
+
+    @jl.function
+    def f(x):
+        if is_first:
+            return raising() if x.sum() < 0 else noted(x)
+        return noted(x) if x.sum() > 0 else raising()
+
+    assert f(np.ones(3)).tolist() == [2, 2, 2]
+    assert log == [1] and capsys.readouterr().out == "noted\n"
+    with pytest.raises(ValueError, match="never"):
+        f(-np.ones(3))

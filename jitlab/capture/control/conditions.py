@@ -13,7 +13,7 @@ from jitlab.capture.positions import describe, entries, here, is_added
 from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import ControlFlowValueError
 from jitlab.ir import ArrayType, Node, Symbolic
-from jitlab.ops.build_nodes import apply, cast
+from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.layout.views import Reshape
 
 from .exactness import watch_int
@@ -104,6 +104,12 @@ def condition(test: Any, statement: str = "if statement") -> Node | bool:
     return node
 
 
+def condition_node(test: Any, statement: str = "if statement") -> Node:
+    """The same as a node, also where it is known."""
+    answer = condition(test, statement)
+    return constant(np.bool_(answer)) if isinstance(answer, bool) else answer
+
+
 def _different(x: Any) -> Node:
     """`x != 0`."""
     node: Node = (x != 0).node()
@@ -137,5 +143,6 @@ def _own(node: Node) -> Node:
 
 
 __all__ = [
-    "BOOL", "Body", "capture_of", "condition", "is_traced", "left", "python_number", "run", "tensor_of", "truth",
+    "BOOL", "Body", "capture_of", "condition", "condition_node", "is_traced", "left", "python_number", "run", "tensor_of",
+    "truth",
 ]  # fmt: skip

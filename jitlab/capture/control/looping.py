@@ -6,7 +6,7 @@ behind the loop still wants, and cells that have moved when the body ends. Every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from jitlab.capture.guards.leaves import (
     LeafType,
     Mismatch,
     Variables,
+    described,
     fitted,
     fresh,
     is_same_type,
@@ -35,7 +36,7 @@ from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.symbolic import LoopIndex
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.capture.tracers.tensor_array import TensorArray, Unprepared
-from jitlab.errors import ControlFlowTypeError, ControlFlowValueError, Signal
+from jitlab.errors import ControlFlowError, ControlFlowTypeError, ControlFlowValueError, Signal
 from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, Poly, Symbolic, plain, poly
 from jitlab.ops.build_nodes import apply, constant
 from jitlab.ops.control_flow import Loop
@@ -46,7 +47,7 @@ from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import Block, again, block, close
-from .conditions import condition, left, run
+from .conditions import condition, condition_node, left, run
 from .jumps import Mixed, Outcome, Returned
 from .loop_memory import LoopMemory
 from .number_kinds import check_exact, give_kinds, kind_node
@@ -171,8 +172,7 @@ class LoopTracer:
         """A name that an iteration may read: its value before the loop is the first."""
         if value is UNDEFINED or name in self.kept:
             return
-        leaves: list[Any] = []
-        form = taken_apart(value, leaves)
+        form, leaves = taken_apart(value)
         if leaves:
             self.carried[name] = Carried(form, [leaf_type(leaf) for leaf in leaves], leaves)
 
@@ -224,25 +224,18 @@ class LoopTracer:
     def check_aliases(self, made: Block, side: Side, bound: Bound) -> None:
         """An array that is written in place stays the same array: it cannot be a value of its own in each iteration."""
         for name, parameters in bound.items():
-            before: list[Any] = []
-            taken_apart(self.before[name], before)
-            now: list[Any] = []
-            taken_apart(side.values[name], now)
+            (_, before), (_, now) = taken_apart(self.before[name]), taken_apart(side.values[name])
             for k, (tensor, parameter) in enumerate(parameters):
                 if tensor.is_scalar:
                     continue
                 written = tensor._cell.node is not parameter
                 stays = len(now) == len(parameters) and now[k] is tensor
-                if written and stays:
-                    self.kept.add(name)
-                    del self.carried[name]
-                    raise Again
                 start = before[k] if k < len(before) else None
                 entered = made.cells.get(start._cell) if isinstance(start, Tensor) else None
                 moved = isinstance(start, Tensor) and entered is not None and start._cell.node is not entered.parameter
-                if written or (moved and not stays):
+                if (written or moved) and not stays:
                     raise self.refusal("aliasing", f"the array {name!r} is written in place and the name is bound anew")
-                if moved:  # by another name: this one sees it
+                if written or moved:  # by this name, or by another one: this one sees it
                     self.kept.add(name)
                     del self.carried[name]
                     raise Again
@@ -257,8 +250,7 @@ class LoopTracer:
         for name in self.names.head:
             value = side.values[name]
             if name in bound:
-                leaves: list[Any] = []
-                form = taken_apart(value, leaves)
+                form, leaves = taken_apart(value)
                 if form.key != self.carried[name].form.key or any(
                     x is not tensor for x, (tensor, _) in zip(leaves, bound[name], strict=True)
                 ):
@@ -281,10 +273,9 @@ class LoopTracer:
             return
         if form.key != carried.form.key:
             if side.values[name] is None:
-                raise self.error_value(
-                    f"{name!r} is None at the end of the iteration.", f"give {name} a value of the same type in each iteration"
-                )
-            raise self.error_type(f"{name!r} does not have the same nested structure after one iteration")
+                hint = f"give {name} a value of the same type in each iteration"
+                raise self.error(ControlFlowValueError, f"{name!r} is None at the end of the iteration.", hint)
+            raise self.error(ControlFlowTypeError, f"{name!r} does not have the same nested structure after one iteration")
         wider = list(carried.kinds)
         for k, (mine, other) in enumerate(zip(carried.kinds, kinds, strict=True)):
             if self.is_settled(name, mine, other):
@@ -325,33 +316,26 @@ class LoopTracer:
     def refusal(self, code: str, text: str) -> Exception:
         return NotReplayable(code, text) if self.must else NotRolled(code, text)
 
-    def error_value(self, text: str, hint: str) -> Exception:
+    def error(
+        self, kind: type[ControlFlowError], text: str,
+        hint: str = "give it that type before the loop, or another name in the loop",
+    ) -> Exception:  # fmt: skip
         if not self.must:
             return NotRolled("kind", text)
-        return ControlFlowValueError(
-            text, where=describe(here()), why="the loop is recorded once: every iteration has to give what the next one takes",
-            hint=hint,
-        )  # fmt: skip
-
-    def error_type(self, text: str) -> Exception:
-        if not self.must:
-            return NotRolled("kind", text)
-        return ControlFlowTypeError(
-            text, where=describe(here()), why="the loop is recorded once: every iteration has to give what the next one takes",
-            hint="give it that type before the loop, or another name in the loop",
-        )  # fmt: skip
+        why = "the loop is recorded once: every iteration has to give what the next one takes"
+        return kind(text, where=describe(here()), why=why, hint=hint)
 
     def changes_kind(self, name: str, before: Any, after: Any) -> None:
         if before is None:
-            raise self.error_value(
-                f"{name!r} must be defined before the loop: it is None there, and {_kind(after)} after one iteration",
-                f"start with a value of the type that {name} has in the loop",
-            )
+            text = f"{name!r} must be defined before the loop: it is None there, and {described(after)} after one iteration"
+            raise self.error(ControlFlowValueError, text, f"start with a value of the type that {name} has in the loop")
         if after is None:
-            raise self.error_value(f"{name!r} is None at the end of the iteration.", f"give {name} a value in each iteration")
-        raise self.error_type(
-            f"{name!r} does not have the same nested structure after one iteration: {_kind(before)} before the loop,"
-            f" {_kind(after)} then"
+            text = f"{name!r} is None at the end of the iteration."
+            raise self.error(ControlFlowValueError, text, f"give {name} a value in each iteration")
+        raise self.error(
+            ControlFlowTypeError,
+            f"{name!r} does not have the same nested structure after one iteration: {described(before)} before the loop,"
+            f" {described(after)} then",
         )
 
     def loop_mismatch(self, name: str, before: LeafType, after: LeafType, kind: str) -> Exception:
@@ -362,10 +346,10 @@ class LoopTracer:
             )
             if not self.must or name in self.capture.loose_shapes:
                 return self.refusal("shape", text)
-            return self.error_value(text, "set_loop_options(shape_invariants=...) runs such a loop as plain Python")
-        return self.error_type(
-            f"{name!r} has dtype {before.dtype} before the loop, but dtype {after.dtype} after one iteration"
-        )
+            hint = "set_loop_options(shape_invariants=...) runs such a loop as plain Python"
+            return self.error(ControlFlowValueError, text, hint)
+        text = f"{name!r} has dtype {before.dtype} before the loop, but dtype {after.dtype} after one iteration"
+        return self.error(ControlFlowTypeError, text)
 
     # ---- the end of the loop
     def stops(self, outcome: Outcome) -> Any:
@@ -400,8 +384,7 @@ class LoopTracer:
                 asked = go
             elif go is not True and self.test is not None:  # the user's test is asked only where the loop goes on
                 asked = both(go, partial(run, self.test))
-            node = condition(asked, "while loop")
-            node = made.graph.own(constant(np.bool_(node)) if isinstance(node, bool) else node)
+            node = made.graph.own(condition_node(asked, "while loop"))
             now = self.variables.values(self.names.assigned)
             if any(now[name] is not values[name] for name in values):
                 raise self.refusal("test", "the test of the loop binds a name")
@@ -426,26 +409,15 @@ class LoopTracer:
             if carried is None and initial is not None:
                 kinds = [self.with_start(x, kind) for x, kind in zip(initial, kinds, strict=True)]
             for k, kind in enumerate(kinds):
-                leaf, result = side.leaves[name][k], partial(results[name].__getitem__, k)
-                last = self.last_value(leaf, memory) if carried is None and stop is None else None
+                last = self.last_value(side.leaves[name][k], memory) if carried is None and stop is None else None
                 if last is not None:
                     results[name][k] = last
                     continue
-                with again(capture, body) as graph:
-                    following = fitted(graph.own(side.nodes[name][k]), kind)
-                start = None if initial is None else initial[k]
-                first = self.zeros(kind) if start is None else fitted(leaf_node(start), kind)
                 tensors = {body: bound[name][k]} if name in bound else {}
                 if test is not None and name in test.bound:
                     tensors[test.block] = test.bound[name][k]
-                parameters = {made: parameter for made, (_, parameter) in tensors.items()}
-                take = partial(self._found, partial(results[name].__setitem__, k), self.left_kind(leaf, kind))
-                entries.append(Entry(first, kind, following, parameters, take))
-                if kind.among:
-                    asked = {made: found.which for made, (x, _) in tensors.items() if (found := x._cell.kinds) is not None}
-                    entries.append(self.kind_entry(leaf, start, kind, body, asked, result))
-                entries += memory.entries(
-                    leaf, None if initial is None else initial[k], bound[name][k][0] if name in bound else None, result
+                entries += self.leaf_entries(
+                    side, name, k, kind, None if initial is None else initial[k], tensors, results[name], memory
                 )
         for cell in dict.fromkeys((*body.moved(),)):
             capture.before_read(cell)
@@ -469,6 +441,27 @@ class LoopTracer:
         for name in changed:
             self.variables.set(name, side.forms[name].make(iter([results[name][k] for k in range(len(side.leaves[name]))])))
         return outcome()
+
+    def leaf_entries(
+        self, side: Side, name: str, k: int, kind: LeafType, start: Any, tensors: dict[Block, tuple[Tensor, Node]],
+        results: dict[int, Any], memory: LoopMemory,
+    ) -> Iterator[Entry]:  # fmt: skip
+        """What the loop carries for a leaf of a name: its value, and which kind of number and which array it is. `tensors`
+        stand for it in the blocks."""
+        capture, leaf = self.capture, side.leaves[name][k]
+        with again(capture, side.block) as graph:
+            following = fitted(graph.own(side.nodes[name][k]), kind)
+        first = self.zeros(kind) if start is None else fitted(leaf_node(start), kind)
+        after, result = self.left_kind(leaf, kind), partial(results.__getitem__, k)
+
+        def take(item: Node) -> None:
+            results[k] = fresh(capture, item, after)
+
+        yield Entry(first, kind, following, {made: parameter for made, (_, parameter) in tensors.items()}, take)
+        if kind.among:
+            asked = {made: found.which for made, (x, _) in tensors.items() if (found := x._cell.kinds) is not None}
+            yield self.kind_entry(leaf, start, kind, side.block, asked, result)
+        yield from memory.entries(leaf, start, tensors[side.block][0] if side.block in tensors else None, result)
 
     def with_start(self, start: Any, kind: LeafType) -> LeafType:
         """The type of what the loop leaves in a name that no iteration reads: without an iteration that is what was there."""
@@ -498,8 +491,7 @@ class LoopTracer:
             return carried.initial
         before = self.before[name]
         if before is not UNDEFINED:
-            leaves: list[Any] = []
-            form = taken_apart(before, leaves)
+            form, leaves = taken_apart(before)
             if form.key == side.forms[name].key and len(leaves) == len(kinds):
                 try:
                     both = [joined(leaf_type(x), kind) for x, kind in zip(leaves, kinds, strict=True)]
@@ -525,8 +517,7 @@ class LoopTracer:
         from .traced_checks import add_run_check
 
         if self.test is not None and self.count is None and self.element is None:
-            node = condition(run(self.test), "while loop")
-            go = constant(np.bool_(node)) if isinstance(node, bool) else node
+            go = condition_node(run(self.test), "while loop")
         else:
             go = self.first_asked()
         add_run_check(capture, go, name)
@@ -539,9 +530,9 @@ class LoopTracer:
             return node
         index, self.index = self.index, 0
         assert self.test is not None
-        answer = condition(run(self.test), "for loop")
+        answer = condition_node(run(self.test), "for loop")
         self.index = index
-        return constant(np.bool_(answer)) if isinstance(answer, bool) else answer
+        return answer
 
     def last_value(self, leaf: Any, memory: LoopMemory) -> Any:
         """What an index or a view is after the last iteration, where that is known; None: the loop has to carry it."""
@@ -566,8 +557,7 @@ class LoopTracer:
 
     def pass_in(self, name: str, bound: Bound, made: Block) -> None:
         """A name that the loop does not change: its parameter stands for the value before the loop."""
-        leaves: list[Any] = []
-        taken_apart(self.before[name], leaves)
+        _, leaves = taken_apart(self.before[name])
         for leaf, (tensor, parameter), kind in zip(leaves, bound[name], self.carried[name].kinds, strict=True):
             made.passed[parameter] = fitted(leaf_node(leaf), kind)
             if tensor._cell.kinds is not None:
@@ -585,9 +575,7 @@ class LoopTracer:
 
         def flag(value: Any, key: str, parameters: dict[Block, Node]) -> None:
             with again(capture, body) as graph:
-                node = constant(np.bool_(value)) if isinstance(value, bool) else condition(value)
-                assert isinstance(node, Node)
-                node = graph.own(node)
+                node = graph.own(condition_node(value))
 
             def take(item: Node) -> None:
                 gone[key] = capture.fresh(item, is_scalar=True)
@@ -606,13 +594,7 @@ class LoopTracer:
         form, kinds = side.forms["return"], [leaf_type(leaf) for leaf in side.leaves["return"]]
         found: dict[int, Tensor] = {}
         for k, kind in enumerate(kinds):
-            with again(capture, body) as graph:
-                node = fitted(graph.own(side.nodes["return"][k]), kind)
-            take = partial(self._found, partial(found.__setitem__, k), kind)
-            entries.append(Entry(self.zeros(kind), kind, node, {}, take))
-            if kind.among:
-                entries.append(self.kind_entry(side.leaves["return"][k], None, kind, body, {}, partial(found.__getitem__, k)))
-            entries += memory.entries(side.leaves["return"][k], None, None, partial(found.__getitem__, k))
+            entries += self.leaf_entries(side, "return", k, kind, None, {}, found, memory)
 
         def outcome() -> tuple[Outcome, Any]:
             if self.endless and ways["<broke>"] is False:
@@ -621,9 +603,6 @@ class LoopTracer:
             return Mixed(False, flagged, value=form.make(iter(found.values()))), gone["stop"]
 
         return outcome
-
-    def _found(self, keep: Callable[[Tensor], None], kind: LeafType, item: Node) -> None:
-        keep(fresh(self.capture, item, kind))
 
     def add_node(self, entries: list[Entry], body: Block, test: Test | None) -> None:
         capture = self.capture
@@ -654,8 +633,7 @@ def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
     if most is not None:
         tracer.most = int(most)
     for name in tracer.bound:
-        leaves: list[Any] = []
-        taken_apart(tracer.variables.get(name), leaves)
+        _, leaves = taken_apart(tracer.variables.get(name))
         if any(leaf is value for leaf in leaves for value in loose):
             capture.loose_shapes |= {name}
 
@@ -663,7 +641,3 @@ def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
 def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:
     """The target of an empty range reads as the range's start, where the contract is asked for."""
     return capture.policy.wants_bools and len(kinds) == 1 and kinds[0].weak is int
-
-
-def _kind(value: Any) -> str:
-    return value.type.describe() if isinstance(value, Tensor) else type(value).__name__

@@ -214,8 +214,7 @@ def of_each_kind(capture: Arrays, compute: Callable[[Any], Any], operands: Any) 
         raise
     except Exception:
         raise _depends(capture, mixed) from None
-    leaves: list[Any] = []
-    form = taken_apart(result, leaves)
+    form, leaves = taken_apart(result)
     if any(key != form.key for key, _ in types):
         raise _depends(capture, mixed)
     found = [_with_kinds(capture, leaf, [given[n] for _, given in types], ways, mixed) for n, leaf in enumerate(leaves)]
@@ -239,8 +238,7 @@ def _found_of(
             raise
         except Exception:
             raise _depends(capture, [x for x, _ in kinds]) from None
-        leaves: list[Any] = []
-        form = taken_apart(result, leaves)
+        form, leaves = taken_apart(result)
         return form.key, leaves
 
 

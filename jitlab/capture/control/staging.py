@@ -19,6 +19,7 @@ from jitlab.capture.guards.leaves import (
     LeafType,
     Mismatch,
     Variables,
+    described,
     fitted,
     fresh,
     joined,
@@ -66,26 +67,28 @@ class Side:
 
     def keep(self, key: str, value: Any) -> None:
         """Take a value apart while its graph is being built."""
-        leaves: list[Any] = []
-        self.forms[key] = taken_apart(value, leaves)
-        self.leaves[key] = leaves
-        self.nodes[key] = [leaf_node(leaf) for leaf in leaves]
+        self.forms[key], self.leaves[key] = taken_apart(value)
+        self.nodes[key] = [leaf_node(leaf) for leaf in self.leaves[key]]
+
+    def outcome_of(self, capture: Capture, body: Callable[[], Any]) -> Any:
+        """What `body` gives in it; None and the `error` where that always raises."""
+        try:
+            return run(body)
+        except Exception as error:
+            if not isinstance(error, AlwaysRaises) and not belongs_to_program(capture, error):
+                raise
+            self.error = error
 
 
 def trace_side(
-    capture: Capture, name: str, body: Callable[[], Outcome], variables: Variables, assigned: Sequence[str],
-    wanted: Sequence[str],
-) -> Side:  # fmt: skip
+    capture: Capture, variables: Variables, assigned: Sequence[str], wanted: Sequence[str], name: str, body: Body
+) -> Side:
     before = variables.values(assigned)
     try:
         with block(capture, name) as made:
             side = Side(made, None, {})
-            try:
-                side.outcome = run(body)
-            except Exception as error:
-                if not isinstance(error, AlwaysRaises) and not belongs_to_program(capture, error):
-                    raise
-                side.error = error
+            side.outcome = side.outcome_of(capture, body)
+            if side.error is not None:
                 return side
             side.values = variables.values(assigned)
             for key in wanted:
@@ -286,28 +289,28 @@ def join_names(
 
 def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None], lenient: bool = False) -> None:
     first, second = joint.sides
+    shown, give = ("the return value", "return") if name == "return" else (repr(name), f"give {name}")
     values = [side.values.get(name, UNDEFINED) for side in (first, second)]
     if values[0] is values[1]:
         if values[0] is not before:
             bind(values[0])
         return
     for number, value in enumerate(values):
-        other = values[1 - number]
         if value is UNDEFINED:
             if lenient:
                 return half_defined(joint, name, 1 - number, bind)
             error = ControlFlowValueError(
-                f"{name!r} must also be initialized in the {BRANCHES[number]} branch",
+                f"{shown} must also be initialized in the {BRANCHES[number]} branch",
                 where=describe(here()), why="a traced value decides, so both branches are recorded and both have to give it",
                 hint=f"give {name} a value before the `if`, or in both branches",
             )  # fmt: skip
             error.undefined = name, BRANCHES[number]
             raise error
-        if (value is None) != (other is None) and value is None:
+        if value is None:
             raise ControlFlowValueError(
-                f"{name!r} is None at the end of the {BRANCHES[number]} branch.",
+                f"{shown} is None at the end of the {BRANCHES[number]} branch.",
                 where=describe(here()), why="a traced value decides, and None and a value cannot be the result of one Branch",
-                hint=f"give {name} a value of the same type in both branches",
+                hint=f"{give} a value of the same type in both branches",
             )  # fmt: skip
     for side in joint.sides:
         if name not in side.forms:
@@ -315,10 +318,10 @@ def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None]
                 side.keep(name, side.values[name])
     if first.forms[name].key != second.forms[name].key:
         raise ControlFlowTypeError(
-            f"{name!r} must have the same nested structure in the main and else branches, and is"
-            f" {_described(values[0])} in one and {_described(values[1])} in the other",
+            f"{shown} must have the same nested structure in the main and else branches, and is"
+            f" {described(values[0])} in one and {described(values[1])} in the other",
             where=describe(here()), why="a traced value decides, so one form has to hold the values of both branches",
-            hint=f"give {name} the same form in both branches",
+            hint=f"{give} the same form in both branches",
         )  # fmt: skip
     bind_joined(joint, name, bind)
 
@@ -360,10 +363,6 @@ def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
     )  # fmt: skip
 
 
-def _described(value: Any) -> str:
-    return type(value).__name__ if not isinstance(value, Tensor) else value.type.describe()
-
-
 # ---- a side that raises: the other one is how the program goes on
 
 
@@ -392,16 +391,16 @@ def going_on(capture: Capture, body: Callable[..., Any]) -> Any:
 
 
 def sides_or_rest(
-    capture: Capture, test: Node, bodies: tuple[Body, Body], variables: Variables, assigned: Sequence[str],
-    wanted: Sequence[str],
-) -> tuple[Side, Side] | tuple[Outcome]:  # fmt: skip
-    """Both sides; where one raises, how the other was left, which is then no side but what follows."""
+    capture: Capture, test: Node, bodies: tuple[Callable[[], Any], Callable[[], Any]], trace: Callable[..., Side]
+) -> tuple[Side, Side] | tuple[Any]:
+    """Both sides, as `trace(name, body)` gives them; where one raises, what the other gives, which is then no side but what
+    follows."""
     done = len(capture.effects.undo)
-    first = trace_side(capture, "then", bodies[0], variables, assigned, wanted)
+    first = trace("then", bodies[0])
     if first.error is not None:
         raised(capture, test, first, True)
         return (going_on(capture, bodies[1]),)
-    second = trace_side(capture, "else", bodies[1], variables, assigned, wanted)
+    second = trace("else", bodies[1])
     if second.error is not None:
         raised(capture, test, second, False)
         capture.effects.back_to(done)
@@ -424,7 +423,8 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
         return
     variables = Variables(then, orelse)
     before = variables.values(assigned)
-    sides = sides_or_rest(capture, node, (then, orelse or _nothing), variables, assigned, live)
+    trace = partial(trace_side, capture, variables, assigned, live)
+    sides = sides_or_rest(capture, node, (then, orelse or _nothing), trace)
     if len(sides) == 1:
         return
     joint = Joint(capture, sides)
@@ -453,7 +453,7 @@ def if_jump(
     done = len(capture.effects.undo)
     wanted = list(dict.fromkeys((*live, *leave)))
     bodies = [then, orelse or _nothing]
-    sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), variables, assigned, wanted)
+    sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), partial(trace_side, capture, variables, assigned, wanted))
     if len(sides) == 1:
         return sides[0] if rest is None else follow(sides[0], rest, assigned, leave, variables)
     ends = [side.outcome is None for side in sides]
@@ -470,9 +470,10 @@ def if_jump(
             bodies[number] = extended
             capture.effects.back_to(done)
             with capture.effects.once_more():
-                sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), variables, assigned, leave)
+                trace = partial(trace_side, capture, variables, assigned, leave)
+                sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), trace)
             if len(sides) == 1:
-                return sides[0]
+                return sides[0]  # type: ignore[no-any-return]
             return _joined(capture, node, sides, leave, before, variables)
     outcome = _joined(capture, node, sides, wanted if rest is not None else leave, before, variables)
     return outcome if rest is None else follow(outcome, rest, assigned, leave)
@@ -529,29 +530,7 @@ def join_returned(joint: Joint, returned: list[Any], found: dict[str, Any]) -> N
     if len(lone) == 1:
         half_defined(joint, name, lone[0], bind)
     else:
-        _join_return(joint, bind)
-
-
-def _join_return(joint: Joint, bind: Callable[[Any], None]) -> None:
-    first, second = joint.sides
-    values = first.values["return"], second.values["return"]
-    if values[0] is values[1]:
-        bind(values[0])
-        return
-    for number, value in enumerate(values):
-        if value is None:
-            raise ControlFlowValueError(
-                f"the return value is None at the end of the {BRANCHES[number]} branch.",
-                where=describe(here()), why="a traced value decides, and None and a value cannot be the result of one Branch",
-                hint="return a value of the same type in both branches",
-            )  # fmt: skip
-    if first.forms["return"].key != second.forms["return"].key:
-        raise ControlFlowTypeError(
-            "the return value must have the same nested structure in the main and else branches",
-            where=describe(here()), why="a traced value decides, so one form has to hold the values of both branches",
-            hint="return the same form in both branches",
-        )  # fmt: skip
-    bind_joined(joint, "return", bind)
+        join_value(joint, name, UNDEFINED, bind)
 
 
 def follow(
@@ -600,27 +579,27 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     if isinstance(node, bool):
         return then() if node else orelse()
     found: list[Any] = []
-    made = []
-    for name, expression, other in (("then", then, orelse), ("else", orelse, then)):
-        with block(capture, name) as inner:
-            one = Side(inner, None, {})
-            try:
-                one.values["the expression"] = expression()
-            except Exception as error:
-                if not isinstance(error, AlwaysRaises) and not belongs_to_program(capture, error):
-                    raise
-                one.error = error
-            if one.values.get("the expression") is not None:
-                one.keep("the expression", one.values["the expression"])
-        if one.error is not None:
-            raised(capture, node, one, name == "then")
-            return going_on(capture, other)
-        made.append(one)
-    joint = Joint(capture, (made[0], made[1]))
-    join_value(joint, "the expression", UNDEFINED, found.append)
+    sides = sides_or_rest(capture, node, (then, orelse), partial(_trace_expression, capture))
+    if len(sides) == 1:
+        return sides[0]
+    joint = Joint(capture, sides)
+    join_value(joint, _EXPRESSION, UNDEFINED, found.append)
     joint.cells()
     joint.emit(node)
     return found[0]
+
+
+#: What the value of a conditional expression is called.
+_EXPRESSION = "the expression"
+
+
+def _trace_expression(capture: Capture, name: str, expression: Callable[[], Any]) -> Side:
+    with block(capture, name) as made:
+        side = Side(made, None, {})
+        value = side.values[_EXPRESSION] = side.outcome_of(capture, expression)
+        if value is not None:
+            side.keep(_EXPRESSION, value)
+    return side
 
 
 def both(value: Any, other: Callable[[], Any]) -> Any:

@@ -181,23 +181,28 @@ class Form:
     make: Callable[[Iterator[Any]], Any]
 
 
-def taken_apart(value: Any, leaves: list[Any]) -> Form:
-    """The form of a value; its leaves are appended. What is neither container, array nor number stays as it is."""
+def taken_apart(value: Any) -> tuple[Form, list[Any]]:
+    """The form of a value, and its leaves in order. What is neither container, array nor number stays as it is."""
+    leaves: list[Any] = []
+    return _form_of(value, leaves), leaves
+
+
+def _form_of(value: Any, leaves: list[Any]) -> Form:
     if is_leaf(value):
         leaves.append(value)
         return Form("leaf", next)
     kind = type(value)
     if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
-        parts = [taken_apart(item, leaves) for item in value]
+        parts = [_form_of(item, leaves) for item in value]
         return Form((kind, tuple(part.key for part in parts)), lambda found: like(kind, [p.make(found) for p in parts]))
     if kind is dict:
-        named = {key: taken_apart(item, leaves) for key, item in value.items()}
+        named = {key: _form_of(item, leaves) for key, item in value.items()}
         form_key = (kind, tuple((key, part.key) for key, part in named.items()))
         return Form(form_key, lambda found: {key: part.make(found) for key, part in named.items()})
     if isinstance(value, TensorArray):
         rows = value.rows()
         if rows is not None:
-            part = taken_apart(rows, leaves)
+            part = _form_of(rows, leaves)
             return Form((kind, part.key), lambda found: value.with_rows(part.make(found)))
         return Form((kind, None), lambda found: value)
     return Form(("object", Same(value)), lambda found: value)
@@ -219,6 +224,11 @@ class Same:
 
     def __hash__(self) -> int:
         return hash(type(self.value))
+
+
+def described(value: Any) -> str:
+    """What a value is, for people."""
+    return value.type.describe() if isinstance(value, Tensor) else type(value).__name__
 
 
 # ---- the names of a function
