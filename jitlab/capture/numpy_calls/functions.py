@@ -298,7 +298,7 @@ def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence
     with explaining(capture, function, (x, *args)):
         try:
             steps = rule(x.type, *capture.lower(list(args)), **capture.lower(kwargs))
-        except Unsupported as refusal:
+        except (Unsupported, errors.ValueWanted) as refusal:
             return _refused(capture, function, refusal, (x,), args, kwargs, partial(view_of, capture, rule, function, x))
         if steps is None:
             return None
@@ -333,7 +333,7 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
             args = capture.resolved(function, args)
             lowered, named = capture.lower(list(args)), capture.lower(kwargs)
             result = rule(*lowered, **named)
-        except Unsupported as refusal:
+        except (Unsupported, errors.ValueWanted) as refusal:
             return _refused(capture, function, refusal, (), args, kwargs, partial(apply_rule, capture, rule, function))
         if result is NotImplemented:
             return result
@@ -354,10 +354,12 @@ def apply_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: di
 
 
 def _refused(
-    capture: Arrays, function: Any, refusal: Unsupported, array: Sequence[Tensor], args: Sequence[Any],
+    capture: Arrays, function: Any, refusal: Unsupported | errors.ValueWanted, array: Sequence[Tensor], args: Sequence[Any],
     kwargs: dict[str, Any], again: Callable[..., Any],
 ) -> Any:  # fmt: skip
     """The call with integers of the inputs as Python's own, if that is what it needs; else NumPy runs it."""
+    if isinstance(refusal, errors.ValueWanted):
+        refusal = Unsupported("an argument that has to be a Python number is a traced value", "data_dependent")
     counted = capture.counted(list(args)), capture.counted(kwargs)
     if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
         return again(*counted)

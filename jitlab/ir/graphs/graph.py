@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jitlab.errors import ValueWanted
 from jitlab.ir.extents import Moving, bind_extents, poly, symbols_in
 from jitlab.ir.plans.decisions import DECISIONS, Decision, absorbed, made_now
 from jitlab.ir.types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
@@ -63,6 +64,14 @@ class Node:
         self.called = self.within = ""
 
     __match_args__ = ("op", "inputs")
+
+    def __index__(self) -> int:
+        """For `operator.index`, `int` and `float`, by which rules take numbers.
+
+        Raises:
+            ValueWanted: always; a node stands for a value of each run.
+        """
+        raise ValueWanted(self.name)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -163,7 +163,7 @@ def rot90(x: ArrayType, k: Any = 1, axes: Any = (0, 1)) -> Steps:
         raise ValueError("Axes must be different.")
     if not (-x.ndim <= a < x.ndim and -x.ndim <= b < x.ndim):
         raise ValueError(f"Axes={tuple(axes)} out of range for array of ndim={x.ndim}.")
-    a, b, k = normalize_axis(a, x.ndim), normalize_axis(b, x.ndim), k % 4
+    a, b, k = normalize_axis(a, x.ndim), normalize_axis(b, x.ndim), (k if isinstance(k, float) else operator.index(k)) % 4
     if k == 0:
         return [View(identity_map(x.ndim), x.shape)]
     if k == 2:
