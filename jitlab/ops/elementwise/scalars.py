@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
-
-from jitlab.ops.emitter import Emitter
 
 
 class Scalar:
@@ -14,7 +12,7 @@ class Scalar:
 
     __slots__ = ("e", "v")
 
-    def __init__(self, e: Emitter, v: Any) -> None:
+    def __init__(self, e: Any, v: Any) -> None:
         self.e = e
         self.v = v
 
@@ -26,116 +24,119 @@ class Scalar:
     def of(self, other: Any) -> Any:
         return other.v if isinstance(other, Scalar) else self.e.constant(other, self.v.dtype)
 
-    def like(self, number: float) -> Scalar:
+    def like(self, number: float) -> Self:
         """The number as a value of this dtype."""
-        return self._made(self.of(number))
+        return type(self)(self.e, self.of(number))
 
-    def call(self, name: str, *others: Any) -> Scalar:
+    def call(self, name: str, *others: Any) -> Self:
         """An instruction of the emitter by its name."""
-        return self._made(getattr(self.e, name)(self.v, *map(self.of, others)))
+        return type(self)(self.e, getattr(self.e, name)(self.v, *map(self.of, others)))
 
-    def cast(self, dtype: Any) -> Scalar:
-        return self._made(self.e.cast(self.v, np.dtype(dtype)))
+    def cast(self, dtype: Any) -> Self:
+        return type(self)(self.e, self.e.cast(self.v, np.dtype(dtype)))
 
-    def _made(self, v: Any) -> Scalar:
-        return Scalar(self.e, v)
-
-    def __add__(self, other: Any) -> Scalar:
+    def __add__(self, other: Any) -> Self:
         return self.call("add", other)
 
-    def __radd__(self, other: float) -> Scalar:
+    def __radd__(self, other: float) -> Self:
         return self.like(other) + self
 
-    def __sub__(self, other: Any) -> Scalar:
+    def __sub__(self, other: Any) -> Self:
         return self.call("sub", other)
 
-    def __rsub__(self, other: float) -> Scalar:
+    def __rsub__(self, other: float) -> Self:
         return self.like(other) - self
 
-    def __mul__(self, other: Any) -> Scalar:
+    def __mul__(self, other: Any) -> Self:
         return self.call("mul", other)
 
-    def __rmul__(self, other: float) -> Scalar:
+    def __rmul__(self, other: float) -> Self:
         return self.like(other) * self
 
-    def __truediv__(self, other: Any) -> Scalar:
+    def __truediv__(self, other: Any) -> Self:
         return self.call("div", other)
 
-    def __rtruediv__(self, other: float) -> Scalar:
+    def __rtruediv__(self, other: float) -> Self:
         return self.like(other) / self
 
-    def __neg__(self) -> Scalar:
+    def __neg__(self) -> Self:
         return self.call("neg")
 
-    def __abs__(self) -> Scalar:
+    def __abs__(self) -> Self:
         return self.call("abs")
 
-    def __lt__(self, other: Any) -> Scalar:
+    def __lt__(self, other: Any) -> Self:
         return self.call("lt", other)
 
-    def __le__(self, other: Any) -> Scalar:
+    def __le__(self, other: Any) -> Self:
         return self.call("le", other)
 
-    def __gt__(self, other: Any) -> Scalar:
+    def __gt__(self, other: Any) -> Self:
         return self.call("gt", other)
 
-    def __ge__(self, other: Any) -> Scalar:
+    def __ge__(self, other: Any) -> Self:
         return self.call("ge", other)
 
-    def __and__(self, other: Scalar) -> Scalar:
+    def __and__(self, other: Any) -> Self:
         return self.call("and_", other)
 
-    def __or__(self, other: Scalar) -> Scalar:
+    def __or__(self, other: Any) -> Self:
         return self.call("or_", other)
 
-    def __xor__(self, other: Scalar) -> Scalar:
+    def __xor__(self, other: Any) -> Self:
         return self.call("xor", other)
 
-    def __invert__(self) -> Scalar:
+    def __invert__(self) -> Self:
         return self.call("invert")
 
-    def equals(self, other: Any) -> Scalar:
+    def equals(self, other: Any) -> Self:
         return self.call("eq", other)
 
-    def is_nan(self) -> Scalar:
+    def differs(self, other: Any) -> Self:
+        return self.call("ne", other)
+
+    def is_nan(self) -> Self:
         return self.call("isnan")
 
-    def is_inf(self) -> Scalar:
+    def is_inf(self) -> Self:
         return self.call("isinf")
 
-    def is_finite(self) -> Scalar:
+    def is_finite(self) -> Self:
         return self.call("isfinite")
 
-    def is_negative(self) -> Scalar:
+    def is_negative(self) -> Self:
         """The sign bit."""
         return self.call("signbit")
 
 
-def where(condition: Scalar, x: Any, y: Any) -> Scalar:
+S = TypeVar("S", bound=Scalar)
+
+
+def where(condition: S, x: Any, y: Any) -> S:
     like = x if isinstance(x, Scalar) else y
-    return Scalar(like.e, like.e.select(condition.v, like.of(x), like.of(y)))
+    return type(condition)(like.e, like.e.select(condition.v, like.of(x), like.of(y)))
 
 
-def fma(x: Scalar, y: Any, z: Any) -> Scalar:
+def fma(x: S, y: Any, z: Any) -> S:
     return x.call("fma", y, z)
 
 
-def copysign(x: Scalar, y: Any) -> Scalar:
+def copysign(x: S, y: Any) -> S:
     return x.call("copysign", y)
 
 
-def sqrt(x: Scalar) -> Scalar:
+def sqrt(x: S) -> S:
     return x.call("sqrt")
 
 
-def two_sum(x: Scalar, y: Any) -> tuple[Scalar, Scalar]:
+def two_sum(x: S, y: Any) -> tuple[S, S]:
     """x + y rounded, and what the rounding left (Knuth, The Art of Computer Programming 2, 4.2.2)."""
     s = x + y
     back = s - x
     return s, (x - (s - back)) + (y - back)
 
 
-def two_product(x: Scalar, y: Any) -> tuple[Scalar, Scalar]:
+def two_product(x: S, y: Any) -> tuple[S, S]:
     """x * y rounded, and what the rounding left."""
     p = x * y
     return p, fma(x, y, -p)

@@ -464,77 +464,31 @@ class Arithmetic(Instructions):
 
     # functions
 
-    def exp(self, x: Val) -> Val:
-        return math.exp(self, x)
-
-    def exp2(self, x: Val) -> Val:
-        return math.exp2(self, x)
-
-    def expm1(self, x: Val) -> Val:
-        return math.expm1(self, x)
-
-    def log(self, x: Val) -> Val:
-        return math.log(self, x)
-
-    def log2(self, x: Val) -> Val:
-        return math.log2(self, x)
-
-    def log10(self, x: Val) -> Val:
-        return math.log10(self, x)
-
-    def log1p(self, x: Val) -> Val:
-        return math.log1p(self, x)
-
-    def sin(self, x: Val) -> Val:
-        return math.sin(self, x)
-
-    def cos(self, x: Val) -> Val:
-        return math.cos(self, x)
-
-    def tan(self, x: Val) -> Val:
-        return math.tan(self, x)
-
-    def tanh(self, x: Val) -> Val:
-        return math.tanh(self, x)
-
-    def sinh(self, x: Val) -> Val:
-        return math.sinh(self, x)
-
-    def cosh(self, x: Val) -> Val:
-        return math.cosh(self, x)
-
-    def arctan(self, x: Val) -> Val:
-        return math.arctan(self, x)
-
-    def arcsin(self, x: Val) -> Val:
-        return math.arcsin(self, x)
-
-    def arccos(self, x: Val) -> Val:
-        return math.arccos(self, x)
-
-    def arctan2(self, y: Val, x: Val) -> Val:
-        return math.arctan2(self, y, x)
-
-    def arcsinh(self, x: Val) -> Val:
-        return math.arcsinh(self, x)
-
-    def arccosh(self, x: Val) -> Val:
-        return math.arccosh(self, x)
-
-    def arctanh(self, x: Val) -> Val:
-        return math.arctanh(self, x)
-
-    def cbrt(self, x: Val) -> Val:
-        return math.cbrt(self, x)
-
-    def erf(self, x: Val) -> Val:
-        return math.erf(self, x)
-
-    def erfc(self, x: Val) -> Val:
-        return math.erfc(self, x)
-
-    def erfcx(self, x: Val) -> Val:
-        return math.erfcx(self, x)
+    exp = math.exp
+    exp2 = math.exp2
+    expm1 = math.expm1
+    log = math.log
+    log2 = math.log2
+    log10 = math.log10
+    log1p = math.log1p
+    sin = math.sin
+    cos = math.cos
+    tan = math.tan
+    tanh = math.tanh
+    sinh = math.sinh
+    cosh = math.cosh
+    arctan = math.arctan
+    arcsin = math.arcsin
+    arccos = math.arccos
+    arctan2 = math.arctan2
+    arcsinh = math.arcsinh
+    arccosh = math.arccosh
+    arctanh = math.arctanh
+    cbrt = math.cbrt
+    erf = math.erf
+    erfc = math.erfc
+    erfcx = math.erfcx
+    hypot = math.hypot
 
     def fmod(self, x: Val, y: Val) -> Val:
         """C's remainder, of the dividend's sign; 0 for an integer zero divisor."""
@@ -547,29 +501,13 @@ class Arithmetic(Instructions):
         divisor = self.select(unsafe, one, y)
         return self.sub(x, self.mul(self._truncated_quotient(x, divisor, constant=is_literal(y.text)), divisor))
 
-    def hypot(self, x: Val, y: Val) -> Val:
-        return math.hypot(self, x, y)
-
-    def nextafter(self, x: Val, y: Val) -> Val:
-        return bits.nextafter(self, x, y)
-
-    def mantissa(self, x: Val) -> Val:
-        return bits.mantissa(self, x)
-
-    def exponent(self, x: Val) -> Val:
-        return bits.exponent(self, x)
-
-    def ldexp(self, x: Val, power: Val) -> Val:
-        return bits.ldexp(self, x, power)
-
-    def gcd(self, x: Val, y: Val) -> Val:
-        return bits.gcd(self, x, y)
-
-    def lcm(self, x: Val, y: Val) -> Val:
-        return bits.lcm(self, x, y)
-
-    def bit_count(self, x: Val) -> Val:
-        return bits.bit_count(self, x)
+    nextafter = bits.nextafter
+    mantissa = bits.mantissa
+    exponent = bits.exponent
+    ldexp = bits.ldexp
+    gcd = bits.gcd
+    lcm = bits.lcm
+    bit_count = bits.bit_count
 
     def pow(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":

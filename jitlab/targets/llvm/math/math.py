@@ -7,9 +7,12 @@ ever reaches this code. Where a rare argument needs more (sines of huge numbers)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from jitlab.ops.elementwise.scalars import Scalar, copysign, fma, sqrt, two_product, two_sum, where
 
 from . import coefficients as table
 
@@ -41,20 +44,10 @@ class Format:
 FORMATS = {8: Format(8, 52), 4: Format(4, 23)}
 
 
-class Num:
-    """A value of the emitter with Python's operators. Python numbers become constants of the other operand's dtype."""
+class Num(Scalar):
+    """A float of the LLVM emitter, with its format and its bits."""
 
-    __slots__ = ("e", "v")
-
-    def __init__(self, e: Arithmetic, v: Val) -> None:
-        self.e = e
-        self.v = v
-
-    def of(self, other: Num | float) -> Val:
-        return other.v if isinstance(other, Num) else self.e.constant(other, self.v.dtype)
-
-    def wrap(self, v: Val) -> Num:
-        return Num(self.e, v)
+    __slots__ = ()
 
     @property
     def format(self) -> Format:
@@ -64,110 +57,26 @@ class Num:
         values: tuple[float, ...] = getattr(table, name)[self.v.dtype.itemsize]
         return values
 
-    def __add__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.add(self.v, self.of(other)))
-
-    def __radd__(self, other: float) -> Num:
-        return self.wrap(self.e.add(self.of(other), self.v))
-
-    def __sub__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.sub(self.v, self.of(other)))
-
-    def __rsub__(self, other: float) -> Num:
-        return self.wrap(self.e.sub(self.of(other), self.v))
-
-    def __mul__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.mul(self.v, self.of(other)))
-
-    def __rmul__(self, other: float) -> Num:
-        return self.wrap(self.e.mul(self.of(other), self.v))
-
-    def __truediv__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.div(self.v, self.of(other)))
-
-    def __rtruediv__(self, other: float) -> Num:
-        return self.wrap(self.e.div(self.of(other), self.v))
-
-    def __neg__(self) -> Num:
-        return self.wrap(self.e.neg(self.v))
-
-    def __abs__(self) -> Num:
-        return self.wrap(self.e.abs(self.v))
-
-    def __lt__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.lt(self.v, self.of(other)))
-
-    def __le__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.le(self.v, self.of(other)))
-
-    def __gt__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.gt(self.v, self.of(other)))
-
-    def __ge__(self, other: Num | float) -> Num:
-        return self.wrap(self.e.ge(self.v, self.of(other)))
-
-    def equals(self, other: Num | float) -> Num:
-        return self.wrap(self.e.eq(self.v, self.of(other)))
-
-    def differs(self, other: Num | float) -> Num:
-        return self.wrap(self.e.ne(self.v, self.of(other)))
-
-    def is_nan(self) -> Num:
-        return self.wrap(self.e.isnan(self.v))
-
-    def __and__(self, other: Num | int) -> Num:
-        return self.wrap(self.e.and_(self.v, self.of(other)))
-
-    def __or__(self, other: Num | int) -> Num:
-        return self.wrap(self.e.or_(self.v, self.of(other)))
-
-    def __xor__(self, other: Num | int) -> Num:
-        return self.wrap(self.e.xor(self.v, self.of(other)))
-
-    def __invert__(self) -> Num:
-        return self.wrap(self.e.invert(self.v))
-
     def __lshift__(self, count: int) -> Num:
-        return self.wrap(self.e.plain("shl", self.v, self.of(count)))
+        return Num(self.e, self.e.plain("shl", self.v, self.of(count)))
 
     def __rshift__(self, count: int) -> Num:
         """Shifts zeros in."""
-        return self.wrap(self.e.plain("lshr", self.v, self.of(count)))
+        return Num(self.e, self.e.plain("lshr", self.v, self.of(count)))
 
     def bits(self) -> Num:
-        return self.wrap(self.e.bits(self.v))
+        return self.call("bits")
 
     def unbits(self) -> Num:
-        return self.wrap(self.e.unbits(self.v))
-
-    def cast(self, dtype: type[np.generic]) -> Num:
-        return self.wrap(self.e.cast(self.v, dtype))
-
-
-def fma(x: Num, y: Num | float, z: Num | float) -> Num:
-    return x.wrap(x.e.fma(x.v, x.of(y), x.of(z)))
-
-
-def where(condition: Num, x: Num | float, y: Num | float) -> Num:
-    like = x if isinstance(x, Num) else y
-    assert isinstance(like, Num)
-    return like.wrap(like.e.select(condition.v, like.of(x), like.of(y)))
-
-
-def copysign(x: Num, y: Num) -> Num:
-    return x.wrap(x.e.copysign(x.v, y.v))
-
-
-def sqrt(x: Num) -> Num:
-    return x.wrap(x.e.sqrt(x.v))
+        return self.call("unbits")
 
 
 def trunc(x: Num) -> Num:
-    return x.wrap(x.e.trunc(x.v))
+    return x.call("trunc")
 
 
 def floor(x: Num) -> Num:
-    return x.wrap(x.e.floor(x.v))
+    return x.call("floor")
 
 
 def clamp(x: Num, low: float, high: float) -> Num:
@@ -198,32 +107,23 @@ def poly_wide(x: Num, coefficients: Sequence[float]) -> Num:
     return terms[0]
 
 
-def two_sum(x: Num, y: Num) -> tuple[Num, Num]:
-    """x + y rounded, and what the rounding left."""
-    s = x + y
-    back = s - x
-    return s, (x - (s - back)) + (y - back)
-
-
 def fast_two_sum(x: Num, y: Num | float) -> tuple[Num, Num]:
     """The same where |x| >= |y|."""
     s = x + y
     return s, y - (s - x)
 
 
-def two_product(x: Num, y: Num | float) -> tuple[Num, Num]:
-    p = x * y
-    return p, fma(x, y, -p)
-
-
 class _Function:
-    """A function of Nums as one of the emitter's values; float16 is computed in float32 and rounded."""
+    """A function of Nums as a method of the emitter; float16 is computed in float32 and rounded."""
 
     def __init__(self, body: Callable[..., Num]) -> None:
         self.body = body
         self.__doc__ = body.__doc__
 
     half: ClassVar[np.dtype[Any]] = np.dtype(np.float16)
+
+    def __get__(self, e: Arithmetic, owner: type) -> Callable[..., Val]:
+        return partial(self, e)
 
     def __call__(self, e: Arithmetic, *xs: Val) -> Val:
         half = xs[0].dtype == self.half
@@ -245,7 +145,7 @@ def rarely(condition: Num, slow: Callable[[], Num], fast: Num) -> Num:
     e.fn.branch(after)
     e.fn.block(after)
     phi = e.fn.phi(e.type(fast.v.dtype, lanes), [(e.operand(fast.v), usual), (e.operand(mixed.v), cold_end)])
-    return fast.wrap(e.value(phi, fast.v.dtype, lanes))
+    return Num(e, e.value(phi, fast.v.dtype, lanes))
 
 
 # exponentials
@@ -352,7 +252,7 @@ def _split_log(x: Num, denormals: bool = True) -> tuple[Num, Num]:
     bits = (where(small, x * 2.0 ** (f.mantissa + 2), x) if denormals else x).bits() + (f.one - f.sqrt_half_bits)
     shifted = ((bits >> f.mantissa) | ((f.bias + f.mantissa) << f.mantissa)).unbits()
     offset = 2.0**f.mantissa + f.bias
-    k = shifted - (where(small, x.wrap(x.of(offset + f.mantissa + 2)), offset) if denormals else offset)
+    k = shifted - (where(small, x.like(offset + f.mantissa + 2), offset) if denormals else offset)
     z = ((bits & ((1 << f.mantissa) - 1)) + f.sqrt_half_bits).unbits()
     return k, z - 1.0
 
@@ -360,7 +260,7 @@ def _split_log(x: Num, denormals: bool = True) -> tuple[Num, Num]:
 def _log_edges(x: Num, y: Num) -> Num:
     """y, but log's values where x is not positive and finite."""
     y = where(x < INF, y, x)  # infinity and NaN
-    return where(x > 0.0, y, where(x.equals(0.0), x.wrap(x.of(-INF)), where(x < 0.0, NAN, y)))
+    return where(x > 0.0, y, where(x.equals(0.0), x.like(-INF), where(x < 0.0, NAN, y)))
 
 
 def _log_rest(f: Num) -> tuple[Num, Num, Num]:
@@ -401,7 +301,7 @@ def log1p(x: Num) -> Num:
     y = _log_join(k, (z - 1.0) + lost)
     y = where(abs(x) < form.tiny, x, y)
     y = where(x < INF, y, x)
-    return where(x > -1.0, y, where(x.equals(-1.0), x.wrap(x.of(-INF)), where(x < -1.0, NAN, y)))
+    return where(x > -1.0, y, where(x.equals(-1.0), x.like(-INF), where(x < -1.0, NAN, y)))
 
 
 def _log_of_base(x: Num, inverse: str, power: tuple[float, float]) -> Num:
@@ -511,7 +411,7 @@ def _circular(x: Num, name: str, fast: Callable[[Num], Num]) -> Num:
     def slow() -> Num:
         if x.format.itemsize == 4:
             return _circular(x.cast(np.float64), name, fast).cast(np.float32)
-        return x.wrap(x.e.call(name, x.v))
+        return Num(x.e, x.e.call(name, x.v))
 
     return rarely(abs(x) > limit, slow, fast(x))
 
@@ -558,7 +458,7 @@ def _fast_tan(x: Num) -> Num:
     t = r + rest
     t = r + fma(tail, t * t, rest)
     odd = (quadrant & 1).differs(0)
-    one = t.wrap(t.of(1.0))
+    one = t.like(1.0)
     y = where(odd, -one, t) / where(odd, t, one)
     return (y.bits() ^ (x.bits() & f.sign)).unbits()
 
@@ -571,7 +471,7 @@ def _atan_of_ratio(a: Num, b: Num) -> Num:
     below = where(large, a, where(middle, a + b, b))
     t = above / below
     z = t * t
-    zero = a.wrap(a.of(0.0))
+    zero = a.like(0.0)
     y = fma(z * t, poly(z, a.constants("ATAN")), t)
     y = y + where(large, 2 * low, where(middle, low, zero))
     return y + where(large, 2 * high, where(middle, high, zero))
@@ -580,7 +480,7 @@ def _atan_of_ratio(a: Num, b: Num) -> Num:
 @_Function
 def arctan(x: Num) -> Num:
     a = abs(x)
-    return copysign(_atan_of_ratio(a, a.wrap(a.of(1.0))), x)
+    return copysign(_atan_of_ratio(a, a.like(1.0)), x)
 
 
 @_Function
@@ -590,11 +490,11 @@ def arctan2(y: Num, x: Num) -> Num:
     both = a.equals(INF) & b.equals(INF)
     # scaled to where sums do not overflow and denormals do not round
     end, up = 2.0 ** (x.format.bias - 2), 2.0 ** (x.format.mantissa + 8)
-    one = x.wrap(x.of(1.0))
+    one = x.like(1.0)
     scale = where((a > end) | (b > end), 0.25, where((a < 1 / (up * up)) & (b < 1 / (up * up)), up, one))
     a, b = where(both, 1.0, a * scale), where(both, 1.0, b * scale)
     r = where(a.equals(0.0), 0.0, _atan_of_ratio(a, b))
-    r = where(x.wrap(x.e.signbit(x.v)), 4 * high - (r - 4 * low), r)
+    r = where(x.is_negative(), 4 * high - (r - 4 * low), r)
     return where(x.is_nan() | y.is_nan(), x + y, copysign(r, y))
 
 
@@ -613,7 +513,7 @@ def _asin_parts(x: Num) -> tuple[Num, Num, Num]:
 def arcsin(x: Num) -> Num:
     high, low = x.constants("PIO2")[:2]
     s, rest, large = _asin_parts(x)
-    y, y_low = fast_two_sum(x.wrap(x.of(high)), s * -2.0)
+    y, y_low = fast_two_sum(x.like(high), s * -2.0)
     return copysign(where(large, y + (y_low + (low - 2.0 * rest)), s + rest), x)
 
 
@@ -639,7 +539,7 @@ def hypot(x: Num, y: Num) -> Num:
     # exponents above and below which squares need scaling, and by what
     high, low, shrink, grow = (500, -400, -600, 600) if x.format.itemsize == 8 else (60, -50, -70, 100)
     huge, small = a > 2.0**high, a < 2.0**low
-    one = a.wrap(a.of(1.0))
+    one = a.like(1.0)
     scale = where(huge, 2.0**shrink, where(small, 2.0**grow, one))
     back = where(huge, 2.0**-shrink, where(small, 2.0**-grow, one))
     a, b = a * scale, b * scale
@@ -656,12 +556,12 @@ def pow(x: Num, y: Num) -> Num:
     infinite_y = abs(y).equals(INF)
     unusual = a.equals(0.0) | a.equals(INF) | infinite_y
     shrinks = (a > 1.0) ^ (y > 0.0)
-    zero = a.wrap(a.of(0.0))
+    zero = a.like(0.0)
     result = where(unusual, where(shrinks, zero, INF), result)
     whole = trunc(y).equals(y)
     half = y * 0.5
     odd = whole & trunc(half).differs(half)
-    negative = x.wrap(x.e.signbit(x.v))
+    negative = x.is_negative()
     result = where(negative & odd, -result, result)
     result = where((x < 0.0) & (x > -INF) & ~whole, NAN, result)
     result = where(x.is_nan() | y.is_nan(), x + y, result)
@@ -684,7 +584,7 @@ def _magnitude(a: Num, y: Num) -> Num:
     """a**y with the logarithm as a sum of two floats, good to 65 bits."""
     k, f = _split_log(a)
     # s = f / (2 + f)
-    below, below_low = fast_two_sum(a.wrap(a.of(2.0)), f)
+    below, below_low = fast_two_sum(a.like(2.0), f)
     inverse = 1.0 / below
     s = f * inverse
     s_low = inverse * (fma(-s, below, f) - s * below_low)
@@ -694,7 +594,7 @@ def _magnitude(a: Num, y: Num) -> Num:
     third, third_low = a.constants("TWO_THIRDS")
     q = poly(z, a.constants("LOG_TAIL"))
     t, t_low = two_product(z, q)
-    p, p_low = fast_two_sum(a.wrap(a.of(third)), t)
+    p, p_low = fast_two_sum(a.like(third), t)
     p_low = p_low + fma(z_low, q, t_low + third_low)
     # c = s z p
     w, w_low = two_product(s, z)
@@ -720,7 +620,7 @@ def _magnitude(a: Num, y: Num) -> Num:
     first = fma(n, -high, x)  # exact
     r, r_low = two_sum(first, fma(n, -low, x_low))
     e = fma(r * r, poly_wide(r, a.constants("EXP")), r_low)
-    whole, rest = fast_two_sum(a.wrap(a.of(1.0)), r)
+    whole, rest = fast_two_sum(a.like(1.0), r)
     return _scale(whole + (rest + e), ticks)
 
 
@@ -736,7 +636,8 @@ def whole_power(e: Arithmetic, x: Val, power: int) -> Val:
     other, lost = (base, square_low * base) if power == 3 else (square, square_low * (square + square))
     result, result_low = two_product(square, other)
     total = result + (result_low + lost)
-    return where(abs(total) > 0.0, total, result).v  # NaN where a product is infinite; the sign of a zero is the product's
+    known: Val = where(abs(total) > 0.0, total, result).v  # NaN: a product is infinite; the sign of a zero is the product's
+    return known
 
 
 @_Function
@@ -747,7 +648,7 @@ def cbrt(x: Num) -> Num:
     rest = k - (third - x.format.magic) * 3.0  # -1, 0 or 1
     z = f + 1.0
     up, down = rest > 0.0, rest < 0.0
-    one = z.wrap(z.of(1.0))
+    one = z.like(1.0)
     # r approximates m ** (-1/3)
     r = poly(z, x.constants("CBRT")) * where(up, 2 ** (-1 / 3), where(down, 2 ** (1 / 3), one))
     m = z * where(up, 2.0, where(down, 0.5, one))
@@ -775,7 +676,7 @@ def erf(x: Num) -> Num:
 
 def _erfcx_outside(x: Num) -> Num:
     """exp(x*x) erfc(x) for x >= 0.8."""
-    below, low = two_sum(x, x.wrap(x.of(3.0)))
+    below, low = two_sum(x, x.like(3.0))
     t = 1.0 / below
     y = poly(t - 0.125, x.constants("ERFCX")) / below
     return fma(-y * t, low, y)
@@ -834,7 +735,7 @@ def _fmod(x: Num, y: Num) -> Num:
     usual = where(quotient < 2.0**x.format.mantissa, copysign(r, x), invalid)
     usual = where(y.equals(y), usual, invalid)
     rare = (quotient >= 2.0**x.format.mantissa) & (a < INF) & (b > 0.0)
-    return rarely(rare, lambda: x.wrap(x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v)), usual)
+    return rarely(rare, lambda: Num(x.e, x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v)), usual)
 
 
 @_Function
