@@ -273,6 +273,12 @@ def vars_of(owner: Any) -> dict[str, Any]:
         return {}
 
 
+def closure_values(function: Any) -> dict[str, Any]:
+    """What the names of a function's closure hold, but for those that are not assigned yet."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: value for name, cell in cells for value in vars_of(cell).values()}
+
+
 def put(owner: Any, name: str, value: Any) -> None:
     if isinstance(owner, types.CellType):
         owner.cell_contents = value

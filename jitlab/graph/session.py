@@ -183,7 +183,7 @@ class Session:
     def _trace(self, run: Run, feeds: dict[GraphTensor, Any], elements: list[Any]) -> tuple[Trace, list[Any]]:
         """The compiled steps for arrays of these shapes."""
         values = list(feeds.values())
-        key = key_of(tuple(values), [])
+        key, _ = key_of(tuple(values))
         for trace in run.traces.get(key, ()):
             if trace.fits(values):
                 return trace, values

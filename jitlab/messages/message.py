@@ -42,6 +42,11 @@ def text(code: str, /, **args: Any) -> str:
     return _PLACE.sub(lambda found: _filled(args[found[1]], found[2], found[3]), _table()[group][name])
 
 
+def capital(said: str) -> str:
+    """A text that begins with a capital letter, as a sentence does."""
+    return said[:1].upper() + said[1:]
+
+
 def codes(group: str) -> frozenset[str]:
     """The codes of a group."""
     return frozenset(_table()[group])

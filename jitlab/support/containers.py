@@ -1,9 +1,11 @@
-"""Nested lists, tuples, dicts and slices: another one of changed leaves, and the leaves; one of changed items."""
+"""Nested lists, tuples, dicts and slices: of changed leaves or of changed items, the leaves, and all as JSON has it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import fields, is_dataclass
+from math import isfinite
 from operator import is_
 from typing import Any
 
@@ -37,6 +39,17 @@ def leaves(x: Any) -> list[Any]:
     return found
 
 
+def as_json(x: Any) -> Any:
+    """The same in JSON's words: of a record its fields by name, lists for tuples, None for a number that is not finite."""
+    if is_dataclass(x):
+        return {one.name: as_json(getattr(x, one.name)) for one in fields(x)}
+    if isinstance(x, dict):
+        return {key: as_json(item) for key, item in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [as_json(item) for item in x]
+    return None if isinstance(x, float) and not isfinite(x) else x
+
+
 def of_items(change: Callable[[Any], Any], x: Any) -> Any:
     """A new list, tuple or dict like `x` of what `change` gives for its items; of a dict, for its values."""
     if isinstance(x, dict):
@@ -59,4 +72,4 @@ def _items(x: Any) -> Iterable[Any]:
     return x.values() if isinstance(x, dict) else x
 
 
-__all__ = ["CONTAINERS", "changed", "leaves", "like", "mapped", "of_items"]
+__all__ = ["CONTAINERS", "as_json", "changed", "leaves", "like", "mapped", "of_items"]

@@ -7,7 +7,7 @@ on Python's side: the plain function runs on the caller's arguments, and all tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,6 @@ class Against:
     guilty: str = ""
     output: str = ""  # the first that differs beyond its bound: "result[1]", "argument x"
     lines: tuple[int, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "lines": list(self.lines)}
 
     def __str__(self) -> str:
         return f"against Python: {self.text}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Value]) -> Guilty:
     """The fused edge, or else the operation, without which the output of a cluster is within its bound."""
-    from .check import Guilty
+    from .check import Guilty, lines_text, rewrite_of
 
     search = _Search(study, cluster, node, right)
     edge = search.guilty_edge()
@@ -26,7 +26,7 @@ def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Va
         producer, consumer = edge
         rewrite = f"{producer.op.name} is computed inside the loop of {consumer.op.name}"
         text = (
-            f"Fusing {told_node(producer)} into {told_node(consumer)} ({_where(producer, consumer)}) makes it wrong:"
+            f"Fusing {told_node(producer)} into {told_node(consumer)} ({lines_text(producer, consumer)}) makes it wrong:"
             f" kept apart, the output is within its bound. Found in {search.runs} runs."
         )
         return Guilty((producer.name, consumer.name), rewrite, search.runs, text)
@@ -34,8 +34,6 @@ def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Va
     if found is None:
         text = f"No single operation is guilty: apart from one another each is within its bound. {search.runs} runs."
         return Guilty(None, "several operations together", search.runs, text)
-    from .check import rewrite_of
-
     rewrite = rewrite_of(found) or f"the loop of {found.op.name}"
     text = (
         f"{told_kind(found, lines=True)} is wrong by itself: with NumPy's values of it the output is within"
@@ -154,8 +152,3 @@ def _first(count: int, holds: Callable[[int], bool]) -> int | None:
     if high == count and not holds(count):
         return None
     return high - 1
-
-
-def _where(*nodes: Node) -> str:
-    lines = sorted({source.line for node in nodes for source in node.sources})
-    return ("line " if len(lines) == 1 else "lines ") + ", ".join(map(str, lines)) if lines else "no line"

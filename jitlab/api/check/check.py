@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from jitlab.ops.library_operations import Library
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.axis_reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
+from jitlab.support.containers import as_json
 from jitlab.support.lazy_dataclass import dataclass
 
 from .against import Against, against_python
@@ -94,20 +95,9 @@ class OutputCheck:
 
     def to_json(self) -> dict[str, Any]:
         """An entry of `numerics` in docs/reference/report-format.md."""
-        entry = asdict(self)
-        entry["lines"], entry["shape"], entry["rewrites"] = list(self.lines), list(self.shape), list(self.rewrites)
-        for key in ("max_abs", "max_rel", "max_ulp", "bound_ulp", "numpy_ulp"):
-            if entry[key] is not None and not np.isfinite(entry[key]):
-                entry[key] = None  # JSON has no infinity; `nan` and `inf` say what there is
-        entry["worst"] = None if self.worst is None else {
-            "index": list(self.worst[0]), "numpy": self.worst[1], "compiled": self.worst[2],
-        }  # fmt: skip
-        if self.nearest is not None:
-            values = asdict(self.nearest) | {"index": list(self.nearest.index)}
-            entry["nearest"] = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
-        if self.guilty is not None:
-            edge = self.guilty.edge
-            entry["guilty"] = {**asdict(self.guilty), "edge": None if edge is None else list(edge)}
+        entry: dict[str, Any] = as_json(self)  # which has no infinity; `nan` and `inf` say what there is
+        if self.worst is not None:
+            entry["worst"] = dict(zip(("index", "numpy", "compiled"), entry["worst"], strict=True))
         return entry
 
     def __str__(self) -> str:
@@ -137,7 +127,7 @@ class Check:
         return {
             "function": self.function, "ok": self.ok, "refusal": self.refusal or None, "seconds": self.seconds,
             "numerics": [output.to_json() for output in self.outputs],
-            "python": None if self.python is None else self.python.to_json(),
+            "python": as_json(self.python),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -174,7 +164,7 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
     graph: Graph = executable.graph
     effect = first_effect(graph)
     if effect is not None:
-        raise Refused(f"{effect.op.name} ({_lines_text(effect)}) acts on the world outside: a check would do it again.")
+        raise Refused(f"{effect.op.name} ({lines_text(effect)}) acts on the world outside: a check would do it again.")
     needed = COPIES_OF_EACH * sum(node.type.nbytes for node in graph.nodes if node.dtype.kind != "V")
     if needed > config.copy_limit_bytes:
         raise Refused(
@@ -439,12 +429,13 @@ def _before(node: Node, inside: set[Node]) -> list[Node]:
     return [n for n in seen if is_operation(n)]
 
 
-def _lines(node: Node) -> tuple[int, ...]:
-    return tuple(sorted({source.line for source in node.sources}))
+def _lines(*nodes: Node) -> tuple[int, ...]:
+    return tuple(sorted({source.line for node in nodes for source in node.sources}))
 
 
-def _lines_text(node: Node) -> str:
-    lines = _lines(node)
+def lines_text(*nodes: Node) -> str:
+    """ "line 3", "lines 3, 4", "no line"."""
+    lines = _lines(*nodes)
     return f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines))}" if lines else "no line"
 
 

@@ -412,9 +412,8 @@ class PathJit(Jit):
 
     @staticmethod
     def _keyed(values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
-        leaves: list[Any] = []
         try:
-            return key_of(values, leaves), leaves
+            return key_of(values)
         except Foreign as foreign:
             refusal = Refusal("foreign_type", foreign.what)
         raise _Refused(refusal)

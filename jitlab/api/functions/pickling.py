@@ -21,6 +21,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from jitlab.capture.drivers.driver import is_user_class
+from jitlab.capture.effect_log import closure_values
 from jitlab.capture.positions import is_user_file
 from jitlab.capture.rewrite.staleness import arrived_text, meaning
 from jitlab.ir import Source, cell_names, display_name
@@ -165,12 +166,7 @@ def kind_of(function: Any) -> Any:
 # ---- what a function reaches
 def _outside(function: FunctionType) -> dict[str, Any]:
     """What the names mean that a function's code reads outside: its closure's and its globals'."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
+    found = closure_values(function)
     names = {step.argval for code in _codes(function.__code__) for step in dis.get_instructions(code)
              if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
     found.update((name, function.__globals__[name]) for name in sorted(names - found.keys()) if name in function.__globals__)

@@ -135,14 +135,12 @@ class Traces(Dispatched):
     def _trace_for(self, values: tuple[Any, ...]) -> ConcreteFunction:
         """A new trace for values with TensorSpecs among them."""
         if not recorder.has_specs(values):
-            leaves: list[Any] = []
-            key = key_of(values, leaves)
+            key, leaves = key_of(values)
             return self._recorded(None, key, values, leaves).concrete
         type = self._type_for(values)
         make = self._fitting_sample(type, values)
         real = tuple(recorder.with_arrays(value, make) for value in values)
-        leaves = []
-        key = key_of(real, leaves)
+        key, leaves = key_of(real)
         return self._recorded(None, key, real, leaves, type, is_sample=True, told=values).concrete
 
     def _sample_recording(self, concrete: ConcreteFunction) -> Recording:
@@ -150,8 +148,7 @@ class Traces(Dispatched):
         type = concrete.function_type
         make = self._fitting_sample(type, None, concrete)
         values = recorder.values_of(type, make)
-        leaves: list[Any] = []
-        key = key_of(values, leaves)
+        key, leaves = key_of(values)
         try:
             with locks.Released(self._lock), self._lock:
                 return self._recorded(concrete, key, values, leaves, is_sample=True)
@@ -181,8 +178,7 @@ class Traces(Dispatched):
                 if values is None
                 else tuple(recorder.with_arrays(value, make) for value in values)
             )
-            leaves: list[Any] = []
-            key_of(real, leaves)
+            _, leaves = key_of(real)
             quiet = Quiet(Frozen() if concrete is None else concrete._frozen, self._function(), _objects(real))
             try:
                 self._record(type, real, leaves, quiet, Creation(self._count == 0, _NOT_FIRST), is_sample=True)

@@ -224,25 +224,25 @@ class Function(Traces):
         return self._signature.bind(args, kwargs)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], started: int) -> Any:
-        leaves: list[Any] = []
-        found = self._found_or_traced(self._signature.bind(args, kwargs), leaves)
+        found = self._found_or_traced(self._signature.bind(args, kwargs))
         if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
             return self._run_as_python((args, kwargs), found)
-        if found.costs.calls + 1 == WARM_CALLS:
-            add_entry(self, Function.__call__, found, kwargs)
-        self._check_bindings(found)
-        return self._perform(found, (args, kwargs), found.collect(leaves), (), started)
+        trace, leaves = found
+        if trace.costs.calls + 1 == WARM_CALLS:
+            add_entry(self, Function.__call__, trace, kwargs)
+        self._check_bindings(trace)
+        return self._perform(trace, (args, kwargs), trace.collect(leaves), (), started)
 
-    def _found_or_traced(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
-        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
+    def _found_or_traced(self, values: tuple[Any, ...]) -> tuple[Trace, list[Any]] | Refusal:
+        """The trace of a call and its arrays; or why Python has to run it."""
         try:
-            key = key_of(values, leaves)
+            key, leaves = key_of(values)
         except Foreign as foreign:
             return Refusal("foreign_type", foreign.what)
         trace = self._find(key, leaves)
         if trace is not None:
             self._note_frequency(False)
-            return trace
+            return trace, leaves
         if (known := self._refused.get(key)) is not None:
             return known
         try:
@@ -259,12 +259,11 @@ class Function(Traces):
                 self._refuse(key, Refusal("foreign_type", str(refusal)))
             return reason_of_run(refusal)
         self._note_frequency(is_traced)
-        return trace
+        return trace, leaves
 
     def _call_concrete(self, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
-        leaves: list[Any] = []
         try:
-            key = key_of(values, leaves)
+            key, leaves = key_of(values)
         except Foreign as foreign:
             raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
@@ -300,9 +299,8 @@ class Function(Traces):
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._signature.bind(args, kwargs)
-        leaves: list[Any] = []
         try:
-            key = key_of(values, leaves)
+            key, leaves = key_of(values)
         except Foreign as foreign:
             return Found(refusal=foreign.what)
         described = leaves_of(self._signature.names, values)
@@ -322,9 +320,8 @@ class Function(Traces):
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         values = self._signature.bind(args, kwargs)
-        leaves: list[Any] = []
         try:
-            key = key_of(values, leaves)
+            key, leaves = key_of(values)
             with locks.Released(self._lock), self._lock:
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
         except (Foreign, NotReplayable) as refusal:

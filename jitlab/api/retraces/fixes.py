@@ -21,7 +21,7 @@ from jitlab.capture import Leaf
 from jitlab.config import config
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Source
-from jitlab.messages import Message, units
+from jitlab.messages import Message, capital, units
 from jitlab.support.lazy_dataclass import dataclass
 
 from .callsite import at_call, with_option
@@ -132,8 +132,8 @@ class Fix:
         lines = "; ".join(code for code in codes if code not in options)
         return [
             *([f"At the call, not inside of {function}: `{lines}`."] if lines else []),
-            *([_capital(f"{self.words}.")] if self.words else []),
-            *(_capital(f"{self._elsewhere(code)}.") for code in options),
+            *([capital(f"{self.words}.")] if self.words else []),
+            *(capital(f"{self._elsewhere(code)}.") for code in options),
         ]
 
     def _elsewhere(self, code: str) -> str:
@@ -157,10 +157,6 @@ def _form_of(options: Sequence[str]) -> str:
 
 def _is_elsewhere(code: str) -> bool:
     return code.startswith((*OPTIONS, SETTING))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jitlab.capture import Change
 from jitlab.capture.drivers.function_body import Telling
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
 from jitlab.events import Cause
-from jitlab.messages import Message, units
+from jitlab.messages import Message, capital, units
 from jitlab.support.lazy_dataclass import dataclass
 
 from .definitions import Site
@@ -87,11 +87,7 @@ class PiecesTold(Telling):
 
     def _warning(self, piece: Piece, change: Change, before: Failed, again: int, runs: int) -> str:
         text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."
-        what = f"{_capital(change_text(change))}, {piece.site}."
+        what = f"{capital(change_text(change))}, {piece.site}."
         advice = self.advice(change, before)
         name = self.name if self.name.isidentifier() else "f"
         return " ".join(filter(None, (text, what, str(advice or ""), f"print({name}.ledger) lists all of them.")))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -21,12 +21,13 @@ from jitlab import events
 from jitlab.api.settling import PYTHON, Trial
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans, with_guard
 from jitlab.capture.drivers.run_events import emit_trace
+from jitlab.capture.effect_log import closure_values
 from jitlab.capture.positions import here
 from jitlab.config import config
 from jitlab.costs import Costs, tell_charge
 from jitlab.events import Cause
 from jitlab.ir import is_operation
-from jitlab.messages import units
+from jitlab.messages import capital, units
 from jitlab.messages.escape import clean
 
 from .definitions import Definition, Site
@@ -188,14 +189,8 @@ class Ledger:
         function = self.definition.function
         if function is None:
             return ()
-        code = function.__code__
-        outside: list[tuple[str, str, Any]] = []
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                outside.append((Cause.CLOSURE, name, cell.cell_contents))
-            except ValueError:  # not assigned yet
-                continue
-        for name in code.co_names:
+        outside: list[tuple[str, str, Any]] = [(Cause.CLOSURE, *item) for item in closure_values(function).items()]
+        for name in function.__code__.co_names:
             value = function.__globals__.get(name)
             if isinstance(value, (bool, int, float, complex, str)):
                 outside.append((Cause.GLOBAL, name, value))
@@ -257,12 +252,12 @@ class Ledger:
         changed = [c for n, c in enumerate(miss.changes) if n == 0 or (fix is not None and c.path in fix.paths)]
         often = f"{times} times it was this: " if times < len(retraces) else ""
         what = f"{often}{' and '.join(map(miss.told, changed))}"
-        what = f"It was {what}" if not often and changed[0].rule == "made_again" else _capital(what)
+        what = f"It was {what}" if not often and changed[0].rule == "made_again" else capital(what)
         lines = [f"{what}{miss.where}; called from {miss.site}."]
         if fix is None:
             lines.append("No change of the arguments that was replayed avoids it.")
         else:
-            lines += [f"{_capital(fix.count)}.", *fix.at(miss).where_to_write(miss.function)]
+            lines += [f"{capital(fix.count)}.", *fix.at(miss).where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
         lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
         return clean(" ".join(lines))
@@ -342,7 +337,3 @@ def ledger_text(ledger: Ledger) -> str:
         placed = fix.at(avoided[-1]) if avoided else fix
         lines += [f"  try: {fix}", *(f"       {line}" for line in (placed.code or placed.words).splitlines())]
     return "\n".join(map(clean, lines))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

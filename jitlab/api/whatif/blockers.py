@@ -19,9 +19,6 @@ class Refusal:
     text: str
     path: tuple[dict[str, Any], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "text": self.text, "path": [dict(step) for step in self.path]}
-
 
 #: Kinds of reasons for the two catalogues: why an operation is not compiled, and why two are not fused.
 CODES = {

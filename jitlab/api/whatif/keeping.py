@@ -34,9 +34,6 @@ class Keep:
     last: int
     lines: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"file": self.file, "first": self.first, "last": self.last, "lines": list(self.lines)}
-
     def __str__(self) -> str:
         return "\n".join(self.lines)
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from jitlab.api.check.replaying import draws
@@ -17,6 +17,7 @@ from jitlab.ir import Node, display_name, told, told_kind, told_node
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.runtime import Executable
+from jitlab.support.containers import as_json
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import Change
 
@@ -56,14 +57,9 @@ class WhatIf:
 
     def to_json(self) -> dict[str, Any]:
         """As docs/reference/report-format.md has the result of a what-if."""
-        return {
-            "question": {**self.question.to_json(), "plan": self.plan, "function": self.function}, "title": self.title,
-            "lines": list(self.lines), "refusal": self.refusal.to_json() if self.refusal else None,
-            "change": self.change.to_json() if self.change else None,
-            "before": asdict(self.before) if self.before else None, "after": asdict(self.after) if self.after else None,
-            "moved": list(self.moved), "advice": self.advice, "keep": self.keep.to_json() if self.keep else None,
-            "keep_text": self.keep_text, "rounds": self.rounds,
-        }  # fmt: skip
+        answer = as_json(self)
+        asked = {"plan": answer.pop("plan"), "function": answer.pop("function")}
+        return {**answer, "question": self.question.to_json() | asked}
 
     def __str__(self) -> str:
         head = f"{self.title}{at(self.lines)}"
@@ -130,9 +126,6 @@ class SweptEdge:
     def seconds_lost(self) -> float:
         return self.after_seconds - self.before_seconds
 
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "lines": list(self.lines)}
-
 
 @dataclass(frozen=True)
 class Sweep:
@@ -151,11 +144,7 @@ class Sweep:
         return sum(edge.change.significant for edge in self.edges)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "plan": self.plan, "function": self.function, "edges": [edge.to_json() for edge in self.edges],
-            "tried": self.tried, "measurable": self.measurable, "seconds": self.seconds, "stopped": self.stopped,
-            "total": self.total,
-        }  # fmt: skip
+        return {**as_json(self), "measurable": self.measurable}
 
     def __str__(self) -> str:
         cuts = "cut" if self.tried == 1 else "cuts"

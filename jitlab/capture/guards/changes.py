@@ -109,9 +109,9 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
     elif isinstance(value, set):
         result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}", key=(type(value), frozenset(value))))
     elif isinstance(value, (int, float, complex, str, bytes, type(None))):
-        result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value], [])))
+        result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value])[0]))
     else:
-        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=number_of(value), key=key_of([value], [])))
+        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=number_of(value), key=key_of([value])[0]))
 
 
 def array_text(value: Any) -> str:

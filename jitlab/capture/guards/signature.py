@@ -63,14 +63,15 @@ class Signature:
         return tuple(args), kwargs
 
 
-def key_of(values: Sequence[Any], leaves: list[Any]) -> Any:
-    """A hashable key of bound values; the arrays and NumPy scalars among them are appended to `leaves`, in order."""
+def key_of(values: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """A hashable key of bound values, and the arrays and NumPy scalars among them, in order."""
+    leaves: list[Any] = []
     key = tuple(_key(value, leaves) for value in values)
     ids = [id(leaf) if type(leaf) is np.ndarray else -n for n, leaf in enumerate(leaves)]
     if len(set(ids)) < len(ids):
         first: dict[int, int] = {}
-        return key, tuple(first.setdefault(i, n) for n, i in enumerate(ids))
-    return key
+        key = key, tuple(first.setdefault(i, n) for n, i in enumerate(ids))
+    return key, leaves
 
 
 def _key(value: Any, leaves: list[Any]) -> Any:

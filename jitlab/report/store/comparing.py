@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from textwrap import wrap
 from typing import Any
 
-from jitlab.messages import units
+from jitlab.messages import capital, units
 from jitlab.messages.escape import clean
 from jitlab.report.render import wording
 from jitlab.support.lazy import lazy
@@ -167,7 +167,7 @@ def _notes(before: Json, after: Json) -> list[str]:
         if facts["error"]:
             notes.append(f"The run {which} ended with {facts['error']}.")
         if len(facts["runs"]) > 1:
-            notes.append(f"{_capital(runs_text(facts['runs']))} ({side}) ran the same plan and are taken together.")
+            notes.append(f"{capital(runs_text(facts['runs']))} ({side}) ran the same plan and are taken together.")
     busy = max(before["others"] or 0.0, after["others"] or 0.0)
     if busy >= BUSY:
         notes.append(f"Other programs took {units.percent(busy)} of the processors meanwhile; times are known less well.")
@@ -212,10 +212,6 @@ def runs_text(runs: Sequence[int]) -> str:
         return f"run {known[0]}" if known else ""
     is_range = known == list(range(known[0], known[-1] + 1))
     return f"runs {known[0]}–{known[-1]}" if is_range else f"runs {', '.join(map(str, known))}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
