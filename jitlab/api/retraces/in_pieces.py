@@ -89,5 +89,6 @@ class PiecesTold(Telling):
         text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."
         what = f"{capital(change_text(change))}, {piece.site}."
         advice = self.advice(change, before)
+        told = "" if advice is None else f"Write `{advice}` before it." if advice.args.get("form") == "line" else str(advice)
         name = self.name if self.name.isidentifier() else "f"
-        return " ".join(filter(None, (text, what, str(advice or ""), f"print({name}.ledger) lists all of them.")))
+        return " ".join(filter(None, (text, what, told, f"print({name}.ledger) lists all of them.")))
