@@ -133,8 +133,8 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
         NoGradientError: the gradient leads through an operation that has none.
 
     Example:
-        >>> value, slope = jl.value_and_grad(lambda w, x: ((x @ w) ** 2).mean())(np.ones(2), np.eye(2))
-        >>> float(value), slope
+        >>> value, gradient = jl.value_and_grad(lambda w, x: ((x @ w) ** 2).mean())(np.ones(2), np.eye(2))
+        >>> float(value), gradient
         (1.0, array([1., 1.]))
     """
     return _gradient(function, argnums, with_value=True)
