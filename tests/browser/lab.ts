@@ -77,7 +77,14 @@ declare global {
  * Each test says what it needs (`open`, `has`) and finds it done or does it, so each can also run alone. After a test
  * that failed a new worker begins, with a new page and new kernels.
  */
-export const test = base.extend<object, { lab: Lab }>({
+export const test = base.extend<{ toldErrors: undefined }, { lab: Lab }>({
+  toldErrors: [
+    async ({ lab }, use) => {
+      await use(undefined);
+      expect(await lab.ownErrors(), "what jitlab's own code told of in the outputs of the notebooks").toEqual([]);
+    },
+    { auto: true }
+  ],
   lab: [
     async ({ browser }, use, { project }) => {
       const { baseURL, viewport } = project.use;
@@ -102,6 +109,17 @@ export class Lab {
 
   constructor(readonly page: Page) {
     this.panel = page.locator('#jitlab-panel .jl');
+  }
+
+  /** Outputs of the open notebooks in which jitlab says that it could not do something. */
+  async ownErrors(): Promise<string[]> {
+    return this.page.evaluate(() =>
+      [...((window as Partial<Window>).jupyterapp?.shell.widgets('main') ?? [])]
+        .flatMap(({ content }: { content?: Partial<NotebookWidget['content']> }) => content?.widgets ?? [])
+        .flatMap(({ model }) => model.toJSON().outputs ?? [])
+        .map(output => JSON.stringify(output))
+        .filter(text => text.includes('jitlab could not'))
+    );
   }
 
   /** Opens a notebook of the tests' folder, if it is not open already; `kernel: false` opens it without one. */
