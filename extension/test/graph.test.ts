@@ -10,7 +10,6 @@ import { SearchIndex } from '../src/core/sections/clusters/search';
 import { GraphTree, MOST_CHILDREN, neighbourhood, type TreeNode } from '../src/core/sections/clusters/tree';
 import { layoutClusters } from '../src/core/sections/clusters/layout';
 import { duration } from '../src/core/base/format';
-import type { Picture } from '../src/core/base/shapes';
 import branch from './fixtures/branch.json';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';
@@ -232,7 +231,7 @@ test('the sides of a branch stand beside one another where there is room, and sa
   const flow = flowOf(report(branch));
   const layout = (width: number) =>
     layoutClusters(flow, { width, measure, open: new Set(['cluster_0', 'op:branch']), linked: null });
-  const place = (picture: Picture, id: string): [number, number] => {
+  const place = (picture: ReturnType<typeof layout>, id: string): [number, number] => {
     const item = picture.items.find(other => other.id === `op:${id}`);
     assert.ok(item, id);
     return [item.x, item.y];

@@ -86,7 +86,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await page.keyboard.type('first <b>'); // over the name that stood there
     await page.keyboard.press('Enter');
     await expect(section.getByRole('combobox', { name: 'Compare with' })).toContainText('baseline “first <b>”');
-    await lab.run('use');
+    await lab.run('step', 'use'); // retraces, with somebody who watches
     await expect(section.getByRole('img', { name: /^run 2 against baseline “first <b>”: whole cell/ })).toBeVisible();
     await section.getByRole('button', { name: 'Show as a table' }).click();
     await expect(section.getByRole('table', { name: 'Change of each part' })).toContainText('whole cell');
