@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -80,10 +81,7 @@ def temporaries(
 
 def size_of(shape: Iterable[Poly], sizes: Sizes) -> int:
     """Elements of a buffer of these extents."""
-    count = 1
-    for n in shape:
-        count *= sizes.value(n)
-    return count
+    return math.prod(map(sizes.value, shape))
 
 
 def moved_op_by_op(nodes: Iterable[Node]) -> int | None:

@@ -219,12 +219,16 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             if int(extent) == 1:
                 extent = n
             elif int(n) not in (1, int(extent)):
-                text = " ".join(str(plain(s)).replace(" ", "") for s in shapes)
-                raise ValueError(f"operands could not be broadcast together with shapes {text}")
+                raise ValueError(f"operands could not be broadcast together with shapes {' '.join(map(shape_text, shapes))}")
             elif int(n) != 1 and not hasattr(extent, "expr"):
                 extent = n  # a literal met a symbol: the symbol is the more general
         result.append(extent)
     return tuple(result)
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as NumPy's errors write it: (2,3)."""
+    return str(plain(shape)).replace(" ", "")
 
 
 def _short(value: Any) -> str:

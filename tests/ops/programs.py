@@ -372,6 +372,8 @@ def creation_programs() -> Iterator[Program]:
         yield Program(np.full_like, (x, value))
     yield Program(np.full, ((2, 3), 300, "i1"))
     yield Program(np.full, ((2, 3), sample((2,), "f8")))
+    yield Program(np.full, ((2, 3), sample((1, 1, 3), "f8")))
+    yield Program(np.insert, (sample((5,), "f8"), Written([1, 2, 2]), sample((1, 3), "f8")))
     bounds = ((5,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (0.5,), (0, 1, 0.1), (1, 0, -0.3), (0.1, 0.9, 0.2), (3, 3), (0,))
     bounds += ((0, 1, np.inf), (0, -1, -np.inf), (0, 1, -np.inf), (5, 5, np.inf), (0, 5e-324, 2.0), (0, -5e-324, 2.0))
     for args in bounds:
@@ -592,6 +594,8 @@ def index_programs() -> Iterator[Program]:
         yield Program("__setitem__", (sample((3, 4), dtype), Written(slice(1, None)), value), kind="update")
     yield Program("fill", (x, 2.5), kind="update")
     yield Program(np.copyto, (x, sample((5,), "f4")), kind="update")
+    yield Program(np.copyto, (x, sample((1, 1, 5), "f8")), kind="update")
+    yield Program(np.copyto, (x, sample((1, 4), "f8")), kind="update")
     yield Program(np.copyto, (x, sample((3, 5), "c16")), kind="update")
     yield Program(np.copyto, (x, 3), kind="update")
     yield Program(np.copyto, (x, 3.5), {"where": x > 0}, kind="update")

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node
-from jitlab.ops.base import Cost, Elementwise, Operands, Unsupported, broadcast_shapes
+from jitlab.ops.base import Elementwise, Operands, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise, promotion_dtypes
 from jitlab.ops.emitter import Emitter
+from jitlab.ops.layout.views import broadcast_to, squeeze
 from jitlab.ops.library_operations import Library, call
 from jitlab.ops.numpy_api.arguments import as_axes, node, operand, refuse
 from jitlab.ops.reducing import axis_reductions as re
@@ -76,9 +77,6 @@ class Special(Library):
     def numpy(self, *arrays: Any) -> Any:
         return scipy_special(self.function)(*arrays)
 
-    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(int(self.flops_per_element * out.count), sum(t.nbytes for t in types), out.nbytes)
-
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
         derivatives = DERIVATIVES.get(self.function)
         if derivatives is None:
@@ -113,18 +111,13 @@ def _digamma(x: Node) -> Node:
     return special("psi", x)
 
 
-def _trigamma(out: Node, x: Node) -> list[Node | None]:
-    """The derivative of digamma: Hurwitz's zeta function of 2."""
-    return [apply(Zeta2(), x)]
-
-
 #: By name of the ufunc: the derivative along each operand, from the result and the operands (NIST's Handbook of
 #: Mathematical Functions, 5.2, 7.17, 10.29).
 DERIVATIVES: dict[str, Callable[..., list[Node | None]]] = {
     "gammaln": lambda out, x: [_digamma(x)],
     "gamma": lambda out, x: [multiply(out, _digamma(x))],
     "rgamma": lambda out, x: [negative(multiply(out, _digamma(x)))],
-    "psi": _trigamma,
+    "psi": lambda out, x: [apply(Zeta2(), x)],
     "beta": lambda out, a, b: [multiply(out, subtract(_digamma(z), _digamma(add(a, b)))) for z in (a, b)],
     "betaln": lambda out, a, b: [subtract(_digamma(z), _digamma(add(a, b))) for z in (a, b)],
     "erfinv": lambda out, x: [multiply(_exp(_square(out)), ROOT_PI / 2)],
@@ -176,7 +169,8 @@ class ScipyFunction(Unary, family=True):
         return types[0]
 
     def of(self, x: Scalar) -> Scalar:
-        raise NotImplementedError
+        """The emitter's instruction, where it has one."""
+        return x.call(self.scipy_name)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return self.of(Scalar(e, xs[0])).v
@@ -187,9 +181,6 @@ class Erfc(ScipyFunction):
 
     scipy_name: ClassVar[str] = "erfc"
 
-    def of(self, x: Scalar) -> Scalar:
-        return x.call("erfc")
-
     def derivative(self, x: Node, out: Node) -> Node:
         return multiply(_exp(negative(_square(x))), -2 / ROOT_PI)
 
@@ -198,9 +189,6 @@ class Erfcx(ScipyFunction):
     """exp(x**2) erfc(x)."""
 
     scipy_name: ClassVar[str] = "erfcx"
-
-    def of(self, x: Scalar) -> Scalar:
-        return x.call("erfcx")
 
     def derivative(self, x: Node, out: Node) -> Node:
         return subtract(multiply(multiply(x, out), 2), 2 / ROOT_PI)
@@ -327,10 +315,6 @@ def _ratio(x: Node, y: Node) -> Node:
     return select(equal(x, 0), zero_like(x), divide(x, y))
 
 
-def erf(x: Node) -> Node:
-    return apply(fu.Erf(), x)
-
-
 def entr(x: Node) -> Node:
     """-x log(x); 0 of 0, -inf of negative numbers."""
     inside = negative(apply(Xlogy(), x, x))
@@ -358,34 +342,19 @@ def _divergence(x: Node, y: Node, of: Callable[[Node, Node, Node], Node], at_zer
     return select(nan, constant(np.nan, x.dtype), select(both, inside, result))
 
 
-def exp10(x: Node) -> Node:
-    return elementwise(ar.Pow(), 10.0, x)
-
-
 def one(op: Elementwise) -> Callable[..., Node]:
     return lambda *xs: apply(op, *xs)
 
 
 #: The ufuncs of scipy.special: by name, what is built of operands that are float32 or float64; None: SciPy computes it.
 UFUNCS: dict[str, Callable[..., Node] | None] = {
-    "erf": erf,
-    "erfc": one(Erfc()),
-    "erfcx": one(Erfcx()),
-    "expit": one(Expit()),
-    "log_expit": one(LogExpit()),
-    "logit": one(Logit()),
-    "ndtr": one(Ndtr()),
-    "log_ndtr": one(LogNdtr()),
-    "xlogy": one(Xlogy()),
-    "xlog1py": one(Xlog1py()),
+    **{kind.scipy_name: one(kind()) for kind in (Erfc, Erfcx, Expit, LogExpit, Logit, Ndtr, LogNdtr, Xlogy, Xlog1py)},
+    **{kind.ufunc.__name__: one(kind()) for kind in (fu.Expm1, fu.Log1p, fu.Cbrt, fu.Exp2)},
+    "erf": one(fu.Erf()),
     "entr": entr,
     "rel_entr": rel_entr,
     "kl_div": kl_div,
-    "expm1": one(fu.Expm1()),
-    "log1p": one(fu.Log1p()),
-    "cbrt": one(fu.Cbrt()),
-    "exp2": one(fu.Exp2()),
-    "exp10": exp10,
+    "exp10": lambda x: elementwise(ar.Pow(), 10.0, x),
     **dict.fromkeys(("gammaln", "loggamma", "gamma", "rgamma", "psi", "beta", "betaln", "erfinv", "erfcinv", "ndtri")),
     **dict.fromkeys(("i0", "i0e", "i1", "i1e", "gammainc", "gammaincc", "j0", "j1", "dawsn", "erfi")),
 }
@@ -448,7 +417,7 @@ def logsumexp(
     if weights is not None:
         dtype = np.result_type(value.dtype, weights.dtype)
         shape = broadcast_shapes(value.shape, weights.shape)
-        value, weights = (_broadcast(cast(x, dtype), shape) for x in (value, weights))
+        value, weights = (broadcast_to(cast(x, dtype), shape) for x in (value, weights))
         none = constant(-np.inf, dtype)
         value = select(equal(weights, 0), none, value)  # a weight of 0 takes its term away, an infinite one too
     axes = as_axes(axis, value.ndim)
@@ -458,26 +427,14 @@ def logsumexp(
     total = re.reduce(re.Sum, terms, axes, keepdims=True)
     sign = elementwise(ar.Sign(), total)
     result = add(elementwise(fu.Log(), elementwise(ar.Abs(), total) if return_sign else total), greatest)
-    if not keepdims:
-        result, sign = (_dropped(x, axes) for x in (result, sign))
+    if axes and not keepdims:
+        result, sign = squeeze(result, axes), squeeze(sign, axes)
     return (result, sign) if return_sign else result
 
 
 def _finite(x: Node) -> Node:
     """x, but 0 where it is not finite: infinite terms keep what exp makes of them."""
     return select(elementwise(co.IsFinite(), x), x, zero_like(x))
-
-
-def _broadcast(x: Node, shape: tuple[int, ...]) -> Node:
-    from jitlab.ops.layout.views import broadcast_to
-
-    return broadcast_to(x, shape)
-
-
-def _dropped(x: Node, axes: tuple[int, ...]) -> Node:
-    from jitlab.ops.layout.views import squeeze
-
-    return squeeze(x, axes) if axes else x
 
 
 def _floating(x: Any) -> Node:

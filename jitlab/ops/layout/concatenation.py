@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Extent, Node, NotRolled, fixed, poly, same_extent, same_shape
-from jitlab.ops.base import Cost, Operation
+from jitlab.ops.base import Operation
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, result_dtype
 
 from .creation import fill
@@ -54,20 +54,14 @@ class Concatenate(Operation):
                         f"dimension {axis}, the array at index 0 has size {int(m)} and the array at index {position} has "
                         f"size {int(n)}"
                     )
-        total: int = 0
-        for t in types:
-            total = t.shape[self.axis] + total
         shape = list(first.shape)
         for axis in range(first.ndim):  # a symbol where one input has one: it is the more general
             shape[axis] = next((t.shape[axis] for t in types if hasattr(t.shape[axis], "expr")), shape[axis])
-        shape[self.axis] = total
+        shape[self.axis] = sum(t.shape[self.axis] for t in types)
         return ArrayType(tuple(shape), first.dtype)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return split(g, self.axis, [x.shape[self.axis] for x in inputs])
-
-    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(0, out.nbytes, out.nbytes)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

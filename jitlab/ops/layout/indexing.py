@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_shape
-from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes
+from jitlab.ir import ArrayType, Extent, Moving, Node, plain
+from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes, shape_text
 from jitlab.ops.build_nodes import apply, as_node, constant, fitting
 
 from . import moving_subscripts
 from .creation import zeros
-from .views import Update, View, broadcast_to, reshape, transpose
+from .views import Update, View, assigned, reshape, transpose
 
 
 class Take(Operation):
@@ -162,7 +162,7 @@ def index_shape(*indices: ArrayType) -> tuple[int, ...]:
     try:
         return broadcast_shapes(*(i.shape for i in indices))
     except ValueError:
-        text = " ".join(str(plain(i.shape)).replace(" ", "") for i in indices)
+        text = " ".join(shape_text(i.shape) for i in indices)
         raise IndexError(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {text}"
         ) from None
@@ -267,10 +267,10 @@ def write_index(x: Node, index: Any, value: Any, add: bool = False) -> Node:
         written = masked_write(x, index, value)
         if written is not None:
             return written
-    value = as_node(_fitting(value, x.dtype), x.dtype)
+    value = as_node(fitting(value, x.dtype), x.dtype)
     if is_basic(index):
         view = basic_index(x.type, index)
-        value = _assigned(value, view.shape)
+        value = assigned(value, view.shape)
         if add:
             from jitlab.ops.elementwise.arithmetic import add as plus
 
@@ -282,7 +282,7 @@ def write_index(x: Node, index: Any, value: Any, add: bool = False) -> Node:
     rank = len(plan.rest) + len(plan.index_shape)
     order = plan.order(rank)
     shape = (*plan.index_shape, *plan.rest)
-    value = _assigned(value, tuple(shape[axis] for axis in order))
+    value = assigned(value, tuple(shape[axis] for axis in order))
     value = transpose(value, tuple(order.index(axis) for axis in range(rank))) if plan.position else value
     kind = ScatterAdd if add else ScatterUpdate
     if kind is ScatterAdd and x.dtype.kind == "b":
@@ -434,24 +434,3 @@ def _with_positions(x: ArrayType, index: Any) -> Any:
     from .masks import with_positions
 
     return with_positions(x, index)
-
-
-def _fitting(value: Any, dtype: np.dtype) -> Any:
-    """A value that is assigned: NumPy casts anything, but a Python integer has to fit."""
-    return fitting(value, dtype)
-
-
-def _assigned(value: Node, shape: tuple[int, ...]) -> Node:
-    """The value broadcast to the region it is assigned to; leading axes of length 1 may be dropped."""
-    if plain(value.shape) == plain(shape) and same_shape(value.shape, shape):
-        return value
-    while value.ndim > len(shape) and is_one(value.shape[0]):
-        value = reshape(value, value.shape[1:])
-    try:
-        return broadcast_to(value, shape)
-    except ValueError:
-        raise ValueError(
-            f"could not broadcast input array from shape {str(plain(value.shape)).replace(' ', '')} into shape "
-            f"{str(plain(shape)).replace(' ', '')}"
-        ) from None
-

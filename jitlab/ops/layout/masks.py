@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, is_one, plain, same_extent
-from jitlab.ops.base import Unsupported
+from jitlab.ir import ArrayType, Node, is_one, same_extent
+from jitlab.ops.base import Unsupported, shape_text
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, fitting
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.leaf_operations import Constant
@@ -131,7 +131,7 @@ def _written(x: Node, mask: Node, value: Any, first: int, only_numbers: bool = F
     try:
         node = broadcast_to(node, x.shape)
     except ValueError:
-        before, shape = (str(plain(s)).replace(" ", "") for s in (node.shape, x.shape[first + mask.ndim :]))
+        before, shape = map(shape_text, (node.shape, x.shape[first + mask.ndim :]))
         raise ValueError(f"shape mismatch: value array of shape {before} could not be broadcast to indexing result of shape "
                          f"(...,{shape[1:]}") from None  # fmt: skip
     return ar.select(broadcast_to(condition, x.shape), node, x)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent, same_shape
-from jitlab.ops.base import Cost, Operation
+from jitlab.ops.base import Cost, Operation, shape_text
 from jitlab.ops.build_nodes import apply
 
 #: One entry for each base axis: (offset, step, axis of the view that runs along it, or None for a fixed position).
@@ -233,6 +233,17 @@ def broadcast_to(x: Node, shape: Sequence[int]) -> Node:
     if plain(x.shape) == plain(shape) and same_shape(x.shape, shape):
         return x
     return apply(broadcast_view(x.type, shape), x)
+
+
+def assigned(value: Node, shape: Sequence[int]) -> Node:
+    """The value broadcast to a region that it is written into; leading axes of length 1 may be dropped."""
+    while value.ndim > len(shape) and is_one(value.shape[0]):
+        value = reshape(value, value.shape[1:])
+    try:
+        return broadcast_to(value, shape)
+    except ValueError:
+        before, after = shape_text(value.shape), shape_text(shape)
+        raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
 
 
 def reshape(x: Node, shape: Sequence[int]) -> Node:

@@ -32,7 +32,21 @@ from .linear_systems import (
 from .matrix_products import matmul
 
 
-class Eigh(MatrixLibrary):
+class Hermitian(MatrixLibrary, family=True):
+    """Of symmetric or Hermitian matrices, of which one triangle is read."""
+
+    lower: bool = True
+    hermitian_input: ClassVar[bool] = True
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), SYMMETRIC
+        yield cls(lower=False), np.stack([SYMMETRIC, np.diag([3.0, 1.0, 2.0])]).astype("f4")
+        yield cls(), HERMITIAN
+        yield cls(), np.empty((2, 0, 0))
+
+
+class Eigh(Hermitian):
     """Ascending eigenvalues and eigenvectors (columns) of symmetric or Hermitian matrices; one triangle is read.
 
     Gradient: Giles (2008), 3.1, made Hermitian: a change of the matrix is one of both triangles. Between equal eigenvalues
@@ -40,9 +54,7 @@ class Eigh(MatrixLibrary):
     matrices that includes the phase of each vector.
     """
 
-    lower: bool = True
     tf_name: ClassVar[str | None] = "SelfAdjointEigV2"
-    hermitian_input: ClassVar[bool] = True
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.eigh(a, "L" if self.lower else "U"))
@@ -63,22 +75,12 @@ class Eigh(MatrixLibrary):
             through_vectors = matmul(vectors, multiply(cast(inverse_differences(values), turning.dtype), turning))
         return [_spectral(vectors, of_values, through_vectors)]
 
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), SYMMETRIC
-        yield cls(lower=False), np.stack([SYMMETRIC, np.diag([3.0, 1.0, 2.0])]).astype("f4")
-        yield cls(), HERMITIAN
-        yield cls(), np.empty((2, 0, 0))
 
-
-class Eigvalsh(MatrixLibrary):
+class Eigvalsh(Hermitian):
     """Ascending eigenvalues of symmetric or Hermitian matrices; one triangle is read.
 
     Gradient: Giles (2008), 3.1, from the eigenvectors, which are computed for it; made Hermitian as that of `Eigh`.
     """
-
-    lower: bool = True
-    hermitian_input: ClassVar[bool] = True
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.eigvalsh(a, "L" if self.lower else "U")
@@ -94,13 +96,6 @@ class Eigvalsh(MatrixLibrary):
         (a,) = inputs
         _, vectors = results_of(apply(Eigh(self.lower), a))
         return [_spectral(vectors, g, None)]
-
-    @classmethod
-    def samples(cls) -> Iterator[tuple[Any, ...]]:
-        yield cls(), SYMMETRIC
-        yield cls(lower=False), np.stack([SYMMETRIC, np.diag([3.0, 1.0, 2.0])]).astype("f4")
-        yield cls(), HERMITIAN
-        yield cls(), np.empty((2, 0, 0))
 
 
 def _spectral(vectors: Node, of_values: Node | None, through_vectors: Node | None) -> Node:
@@ -158,9 +153,7 @@ class Eigvals(MatrixLibrary):
     Gradient: V^-H diag(g) V^H with the eigenvectors V, which are computed for it: Giles (2008), 3.1.
     """
 
-    operands = (
-        (A + 0.5j * A[::-1],), (np.stack([A + 0.5j * A[::-1], A + 2j * A[::-1]]).astype("c8"),), (np.empty((2, 0, 0), "c16"),),
-    )
+    operands = Eig.operands
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.eigvals(a)

@@ -6,6 +6,7 @@ over the labels that both have and nobody else wants, or where that would be a p
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,7 +24,6 @@ from jitlab.ops.registry import rule
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import matrix_products
-from .linear_systems import product
 from .tensor_products import moved, sum_of_products
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -203,7 +203,7 @@ def contract(x: Term, y: Term, kept: set[int]) -> Term:
     a, b = moved(x.value, _order(x, [*batch, *left, *inner])), moved(y.value, _order(y, [*batch, *inner, *right]))
     sizes = {label: n for term in (x, y) for label, n in zip(term.labels, term.value.shape, strict=True)}
     groups = [[sizes[label] for label in group] for group in (batch, left, inner, right)]
-    stack, rows, summed, columns = ([product(group)] if group else [] for group in groups)
+    stack, rows, summed, columns = ([math.prod(group)] if group else [] for group in groups)
     value = matrix_products.matmul(reshape(a, (*stack, *rows, *summed)), reshape(b, (*stack, *summed, *columns)))
     return Term(reshape(value, (*groups[0], *groups[1], *groups[3])), (*batch, *left, *right))
 

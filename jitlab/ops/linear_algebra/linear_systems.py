@@ -11,6 +11,7 @@ differential Re sum(conj(g) dy).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, reduce
 from typing import Any, ClassVar
@@ -226,7 +227,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Node:
             order.insert(x.ndim, axis)
         x = transpose(x, order)
     unknown = x.shape[-(x.ndim - y.ndim) :]
-    count = product(unknown)
+    count = math.prod(unknown)
     if not same_extent(x.type.size, count * count):
         requirement = "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
         raise np.linalg.LinAlgError("Input arrays must satisfy the requirement " + " " * 12 + requirement)
@@ -331,10 +332,3 @@ def no_gradient(out: Node, what: str, why: str, hint: str) -> NoGradientError:
 
 def _as_matrix(x: Node) -> Node:
     return expand_dims(x, (x.ndim, x.ndim + 1))
-
-
-def product(extents: Sequence[int]) -> int:
-    total: int = 1
-    for n in extents:
-        total = n * total
-    return total

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, plain, same_extent
-from jitlab.ops.base import Cost, Operation, broadcast_shapes
+from jitlab.ir import ArrayType, Node, same_extent
+from jitlab.ops.base import Cost, Operation, broadcast_shapes, shape_text
 from jitlab.ops.build_nodes import apply, cast, result_dtype
 from jitlab.ops.elementwise.arithmetic import conj, multiply
 from jitlab.ops.layout.views import expand_dims, squeeze, transpose
@@ -133,12 +134,12 @@ def dot(x: Node, y: Node) -> Node:
 
     k = x.shape[-1]
     dtype = result_dtype(x, y)
-    rows = reshape(cast(x, dtype), (_size(x.shape[:-1]), k))
+    rows = reshape(cast(x, dtype), (math.prod(x.shape[:-1]), k))
     if y.ndim == 1:
         return reshape(matmul(rows, cast(y, dtype)), x.shape[:-1])
     order = (y.ndim - 2, *range(y.ndim - 2), y.ndim - 1)
     rest = (*y.shape[:-2], y.shape[-1])
-    columns = reshape(transpose(cast(y, dtype), order), (k, _size(rest)))
+    columns = reshape(transpose(cast(y, dtype), order), (k, math.prod(rest)))
     return reshape(matmul(rows, columns), (*x.shape[:-1], *rest))
 
 
@@ -147,7 +148,7 @@ def check_dot(x: Node, y: Node) -> None:
     axis = max(y.ndim - 2, 0)
     if not same_extent(x.shape[-1], y.shape[axis]):
         raise ValueError(
-            f"shapes {_text(x.shape)} and {_text(y.shape)} not aligned: "
+            f"shapes {shape_text(x.shape)} and {shape_text(y.shape)} not aligned: "
             f"{int(x.shape[-1])} (dim {x.ndim - 1}) != {int(y.shape[axis])} (dim {axis})"
         )
 
@@ -155,14 +156,3 @@ def check_dot(x: Node, y: Node) -> None:
 def swap_last(x: Node) -> Node:
     """The last two axes exchanged."""
     return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for n in shape:
-        size = n * size
-    return size
-
-
-def _text(shape: Sequence[int]) -> str:
-    return str(plain(shape)).replace(" ", "")

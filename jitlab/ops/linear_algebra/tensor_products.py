@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +25,7 @@ from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 
 from . import matrix_products
-from .linear_systems import numpys_error, product
+from .linear_systems import numpys_error
 
 BOOL = np.dtype(bool)
 
@@ -80,10 +81,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
         raise ValueError("shape-mismatch for sum")
     left = [axis for axis in range(x.ndim) if axis not in mine]
     right = [axis for axis in range(y.ndim) if axis not in theirs]
-    summed = product([x.shape[m] for m in mine])
+    summed = math.prod([x.shape[m] for m in mine])
     rows, columns = [x.shape[axis] for axis in left], [y.shape[axis] for axis in right]
-    matrix = reshape(moved(x, [*left, *mine]), (product(rows), summed))
-    other = reshape(moved(y, [*theirs, *right]), (summed, product(columns)))
+    matrix = reshape(moved(x, [*left, *mine]), (math.prod(rows), summed))
+    other = reshape(moved(y, [*theirs, *right]), (summed, math.prod(columns)))
     return reshape(matrix_products.matmul(matrix, other), (*rows, *columns))
 
 

@@ -17,7 +17,7 @@ from jitlab.ops.elementwise.math_functions import Floor, Log10
 from jitlab.ops.layout import concatenation
 from jitlab.ops.layout.creation import Eye, LinSpace, Range, Tri, fill
 from jitlab.ops.layout.moving_subscripts import length_of_range
-from jitlab.ops.layout.views import Update, View, broadcast_to, expand_dims, normalize_axis, reshape, transpose
+from jitlab.ops.layout.views import Update, View, assigned, broadcast_to, expand_dims, normalize_axis, reshape, transpose
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 from jitlab.ops.runtime_checks import checked
@@ -109,13 +109,7 @@ def filled_with(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Node:
     if type(value) is int and dtype.kind in "iu":
         value = dtype.type(value)
     value = as_node(value, dtype)
-    if not value.ndim:
-        return fill(shape, value)
-    try:
-        return broadcast_to(value, shape)
-    except ValueError:
-        before, after = (str(tuple(map(int, s))).replace(" ", "") for s in (value.shape, shape))
-        raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
+    return assigned(value, shape) if value.ndim else fill(shape, value)
 
 
 @rule(np.arange)

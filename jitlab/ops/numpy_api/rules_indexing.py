@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, ele
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.comparison import GreaterEqual, Less, LogicalAnd
 from jitlab.ops.layout.indexing import Gather, ScatterUpdate, Take, check_known, read_index, write_index
-from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape, transpose
+from jitlab.ops.layout.views import assigned, broadcast_to, expand_dims, reshape, transpose
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule, update
 from jitlab.ops.runtime_checks import checked
@@ -102,11 +102,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
     shape = broadcast_shapes(which.shape, *(x.shape for x in several))
     which = cast(which, INT64)
     if mode == "raise":
-        inside = elementwise(
-            LogicalAnd(), elementwise(GreaterEqual(), which, 0), elementwise(Less(), which, len(several))
-        )
-        every = re.reduce(re.All, inside, tuple(range(which.ndim)))
-        which = checked(which, every, "ValueError", "invalid entry in choice array")
+        which = _checked_below(which, len(several), "invalid entry in choice array")
     else:
         which = _inside(which, len(several), mode)
     result = broadcast_to(cast(several[-1], common), shape)
@@ -162,17 +158,19 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> tuple[Node, ...
         raise ValueError("only 'C' or 'F' order is permitted")
     total = math.prod(plain(extents))
     rest = cast(places, INT64)
-    inside = elementwise(LogicalAnd(), elementwise(GreaterEqual(), rest, 0), elementwise(Less(), rest, total))
-    every = re.reduce(re.All, inside, tuple(range(rest.ndim)))
-    first_wrong = _first_outside(rest, inside)
-    rest = checked(
-        rest, every, "ValueError", f"index {{}} is out of bounds for array with size {total}", first_wrong
-    )
+    rest = _checked_below(rest, total, f"index {{}} is out of bounds for array with size {total}", _first_outside)
     found: list[Node] = []
     for n in extents if order == "F" else extents[::-1]:
         found.append(elementwise(ar.FloorMod(), rest, n))
         rest = elementwise(ar.FloorDiv(), rest, n)
     return tuple(found if order == "F" else found[::-1])
+
+
+def _checked_below(x: Node, n: int, message: str, *named: Callable[[Node, Node], Node]) -> Node:
+    """x, as long as all are from 0 to n - 1; the message names numbers that are found of x and where it is inside."""
+    inside = elementwise(LogicalAnd(), elementwise(GreaterEqual(), x, 0), elementwise(Less(), x, n))
+    every = re.reduce(re.All, inside, tuple(range(x.ndim)))
+    return checked(x, every, "ValueError", message, *(number(x, inside) for number in named))
 
 
 def _first_outside(x: Node, inside: Node) -> Node:
@@ -198,14 +196,11 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
     shape = broadcast_shapes(*(p.shape for p in parts))
     result: Node = constant(0)
     stride: int = 1
-    for part, n, how in reversed(list(zip(parts, extents, modes, strict=True))) if order == "C" else list(
-        zip(parts, extents, modes, strict=True)
-    ):
+    each = list(zip(parts, extents, modes, strict=True))
+    for part, n, how in each[::-1] if order == "C" else each:
         place = cast(part, INT64)
         if how == "raise":
-            inside = elementwise(LogicalAnd(), elementwise(GreaterEqual(), place, 0), elementwise(Less(), place, n))
-            every = re.reduce(re.All, inside, tuple(range(place.ndim)))
-            place = checked(place, every, "ValueError", "invalid entry in coordinates array")
+            place = _checked_below(place, n, "invalid entry in coordinates array")
         else:
             place = _inside(place, n, how)
         result = ar.add(result, ar.multiply(place, stride))
@@ -304,19 +299,11 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         if np.dtype(np.result_type(x.dtype, value)) != x.dtype:
             raise Unsupported("copying a number of another kind")
         value = x.dtype.type(value)  # a Python integer has to fit
-    new = _assigned(as_node(value, x.dtype), x.shape)
+    new = assigned(as_node(value, x.dtype), x.shape)
     return new if where is True else _choose(broadcast_to(node(where), x.shape), new, x)
 
 
 _choose = where
-
-
-def _assigned(value: Node, shape: Sequence[int]) -> Node:
-    try:
-        return broadcast_to(value, shape)
-    except ValueError:
-        before, after = (str(plain(s)).replace(" ", "") for s in (value.shape, shape))
-        raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
 
 
 @update(method="fill")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Node, Symbolic, plain
+from jitlab.ir import Extent, Node, Symbolic
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise, result_dtype
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.layout import concatenation
 from jitlab.ops.layout.creation import Range, zeros
 from jitlab.ops.layout.indexing import Take, read_index
-from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape, transpose
+from jitlab.ops.layout.views import assigned, expand_dims, reshape, transpose
 from jitlab.ops.registry import rule
 
 from .arguments import along, as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
@@ -137,7 +138,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Node:
         given = expand_dims(given, tuple(range(x.ndim - given.ndim)))
         if places.ndim == 0:  # the first axis of the values is the one that is inserted along
             given = transpose(given, (*range(1, axis + 1), 0, *range(axis + 1, given.ndim)))
-        between = _fitted(given, (*x.shape[:axis], given.shape[axis], *x.shape[axis + 1 :]))
+        between = assigned(given, (*x.shape[:axis], given.shape[axis], *x.shape[axis + 1 :]))
         parts = concatenation.split(x, axis, [at, n - at])
         return concatenation.concatenate([parts[0], between, parts[1]], axis)
     count = places.size
@@ -146,22 +147,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Node:
         wrong = next(int(p) for p in places if not -int(n) <= p <= int(n))
         raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {int(n)}")
     places = np.where(places < 0, places + int(n), places)
-    given = _fitted(given, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+    given = assigned(given, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
     order = places.argsort(kind="mergesort")
     places[order] += np.arange(count)
     source = np.full(int(n) + count, -1)
     source[places] = int(n) + np.arange(count)
     source[source < 0] = np.arange(int(n))
     return apply(Take(axis), concatenation.concatenate([x, given], axis, x.dtype), constant(source))
-
-
-def _fitted(values: Node, shape: Sequence[int]) -> Node:
-    """Broadcast as an assignment does."""
-    try:
-        return broadcast_to(values, shape)
-    except ValueError:
-        before, after = (str(plain(s)).replace(" ", "") for s in (values.shape, shape))
-        raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
 
 
 @rule(np.delete)
@@ -217,7 +209,7 @@ def resize(a: Any, new_shape: Any) -> Node:
     flat = reshape(x, (x.type.size,))
     if int(flat.shape[0]) == 0:
         return zeros(shape, x.dtype)
-    return reshape(cycled(flat, _product(shape)), shape)
+    return reshape(cycled(flat, math.prod(shape)), shape)
 
 
 def cycled(flat: Node, length: int) -> Node:
@@ -231,13 +223,6 @@ def cycled(flat: Node, length: int) -> Node:
 
 def _is_negative(shape: Any) -> bool:
     return any(isinstance(n, (int, np.integer)) and n < 0 for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
-
-
-def _product(extents: Sequence[int]) -> int:
-    total: int = 1
-    for n in extents:
-        total = n * total
-    return total
 
 
 @rule(np.roll)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, as_length, at_least, fixed, is_one, plain, poly, same_extent
-from jitlab.ops.base import Operation, Unsupported
+from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, as_length, at_least, fixed, is_one, poly, same_extent
+from jitlab.ops.base import Operation, Unsupported, shape_text
 from jitlab.ops.layout.concatenation import part_view
 from jitlab.ops.layout.views import (
     Reshape,
@@ -120,17 +121,14 @@ def _new_shape(x: ArrayType, shape: Any) -> tuple[int, ...]:
     open_axes = [axis for axis, n in enumerate(given) if int(n) < 0]
     if len(open_axes) > 1:
         raise ValueError("can only specify one unknown dimension")
-    known: int = 1
-    for n in given:
-        if int(n) >= 0:
-            known = n * known
+    known = math.prod(n for n in given if int(n) >= 0)
     if any(isinstance(n, Moving) for n in (known, x.size)):
         if open_axes:
             given[open_axes[0]] = as_length(x.size // known)  # refused where that is no polynomial
         else:
             same_extent(known, x.size)
         return tuple(given)
-    misfit = f"cannot reshape array of size {int(x.size)} into shape {_text(given).replace('-1', 'newaxis')}"
+    misfit = f"cannot reshape array of size {int(x.size)} into shape {shape_text(given).replace('-1', 'newaxis')}"
     if open_axes:
         if int(known) == 0 or int(x.size) % int(known):
             raise ValueError(misfit)
@@ -277,10 +275,6 @@ def _axes(axis: Any, ndim: int) -> list[int]:
     if len(set(axes)) < len(axes):
         raise ValueError("repeated axis")
     return axes
-
-
-def _text(shape: Sequence[int]) -> str:
-    return str(plain(shape)).replace(" ", "")
 
 
 VIEWS: dict[Any, ViewRule] = {

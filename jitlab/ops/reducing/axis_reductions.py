@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
@@ -291,10 +292,7 @@ def spread(g: Node, axes: tuple[int, ...], x: Node) -> Node:
 
 def count_of(x: ArrayType, axes: Sequence[int]) -> int:
     """How many elements each result of a reduction comes from; an Extent where the shape has symbols."""
-    count = 1
-    for axis in axes:
-        count = x.shape[axis] * count
-    return count
+    return math.prod(x.shape[axis] for axis in axes)
 
 
 @cache

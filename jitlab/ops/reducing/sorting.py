@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -71,18 +72,23 @@ class Sort(Ordered):
         yield cls(0), np.zeros((0, 3))
 
 
-class ArgSort(Library):
+class Positions(Library, family=True):
+    """Places of elements, of the shape of the first input."""
+
+    exact: ClassVar[bool] = True
+
+    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        return (types[0].with_dtype(np.dtype(np.intp)),)
+
+
+class ArgSort(Positions):
     """The order that sorts an axis."""
 
     axis: int
     kind: str = "quicksort"
-    exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.argsort(arrays[0], axis=self.axis, kind=self.kind)  # type: ignore[arg-type]
-
-    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        return (types[0].with_dtype(np.dtype(np.intp)),)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -108,52 +114,43 @@ class Partition(Ordered):
         yield cls(1, (0, 3)), INTS
 
 
-class ArgPartition(Library):
+class ArgPartition(Positions):
     """The order that partitions an axis."""
 
     axis: int
     kth: tuple[int, ...]
-    exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.argpartition(arrays[0], np.array(self.kth, np.intp), axis=self.axis)
-
-    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        return (types[0].with_dtype(np.dtype(np.intp)),)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(1, (2,)), X
 
 
-class LexSort(Library):
+class LexSort(Positions):
     """The order that sorts by several keys, the last one first."""
 
     axis: int
-    exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.lexsort(arrays, axis=self.axis)
-
-    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        return (types[0].with_dtype(np.dtype(np.intp)),)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(-1), np.array([1.0, 0.0, 1.0, 0.0]), np.array([3, 3, 1, 2])
 
 
-class SearchSorted(Library):
+class SearchSorted(Positions):
     """Where elements would stand in a sorted vector; with a third input, the order that sorts it."""
 
     side: str
-    exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.searchsorted(arrays[0], arrays[1], self.side, *arrays[2:])  # type: ignore[call-overload]
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        return (types[1].with_dtype(np.dtype(np.intp)),)
+        return super().results(types[1])
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -161,18 +158,14 @@ class SearchSorted(Library):
         yield cls("right"), np.array([3, 1, 2]), np.array([2, 5], np.int8), np.array([1, 2, 0])
 
 
-class Digitize(Library):
+class Digitize(Positions):
     """The bin of each element; bins that are not monotonic are NumPy's ValueError."""
 
     right: bool
     may_raise: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         return np.digitize(arrays[0], arrays[1], self.right)
-
-    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
-        return (types[0].with_dtype(np.dtype(np.intp)),)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -382,10 +375,7 @@ class OrderStatistic(Library):
             """Cotangents of q... × rest... into x: the axes of q go last, they pick along x's axis."""
             lead = number.ndim - axis
             turn = (*range(lead, number.ndim), *range(lead))
-            count: int = 1
-            for extent in number.shape[:lead]:
-                count = extent * count
-            shape = (*x.shape[:-1], count)
+            shape = (*x.shape[:-1], math.prod(number.shape[:lead]))
             place, value = (reshape(transpose(part, turn), shape) for part in (number, share))
             return scatter_along(x.shape, value, take_along(order, place, axis), axis)
 
@@ -416,10 +406,7 @@ def _with_last(x: Node, axis: Any) -> tuple[Node, tuple[int, ...]]:
         return x, axes
     moved = transpose(x, (*kept, *axes)) if [*kept, *axes] != list(range(x.ndim)) else x
     if len(axes) != 1:
-        count: int = 1
-        for a in axes:
-            count = x.shape[a] * count
-        moved = reshape(moved, (*(x.shape[a] for a in kept), count))
+        moved = reshape(moved, (*(x.shape[a] for a in kept), math.prod(x.shape[a] for a in axes)))
     return moved, axes
 
 
