@@ -1,9 +1,12 @@
 """`jit`: NumPy programs with Python's own meaning, recorded and compiled."""
 
+import dataclasses
 import gc
+import types
 import warnings
 import weakref
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -502,6 +505,44 @@ def test_mode_trace_tells_what_it_froze():
     assert heard[0].lines
 
 
+@dataclasses.dataclass
+class Scaled:
+    x: Any
+    k: int
+    __attrs_attrs__ = (types.SimpleNamespace(name="x"), types.SimpleNamespace(name="k"))
+
+
+def test_mode_trace_takes_arrays_in_structures_and_variables_as_arguments():
+    f = jl.jit(capture_mode="trace")(lambda p: p.x * 2 + p.k)
+    for p in (Scaled(x, 2), Scaled(-x, 2), Scaled(x, 3)):
+        np.testing.assert_array_equal(f(p), p.x * 2 + p.k)
+    assert f.experimental_get_tracing_count() == 2
+
+    @jl.jit(capture_mode="trace")
+    def added(v, w, x):
+        v.assign_add(x)
+        return v * w
+
+    v, w = jl.Variable(x), jl.Variable(x + 5)
+    np.testing.assert_array_equal(added(v, v, x), (2 * x) ** 2)
+    np.testing.assert_array_equal(added(v, w, x), 3 * x * (x + 5))
+    np.testing.assert_array_equal(added(w, v, x), (2 * x + 5) * 3 * x)
+    np.testing.assert_array_equal(v.numpy(), 3 * x)
+    assert added.experimental_get_tracing_count() == 2
+
+
+def test_mode_trace_tells_an_argument_from_the_array_of_a_name():
+    y, v = x + 1, jl.Variable(x)
+    f = jl.jit(capture_mode="trace")(lambda x: x * y)
+    g = jl.jit(capture_mode="trace")(lambda x: x * v)
+    for argument in (y, x, y):
+        np.testing.assert_array_equal(f(argument), argument * y)
+    for argument in (v, jl.Variable(x + 5), v):
+        np.testing.assert_array_equal(g(argument), argument.numpy() * x)
+    assert f.experimental_get_tracing_count() == 2
+    assert g.experimental_get_tracing_count() == 1
+
+
 def test_mode_trace_records_each_signature():
     f = jl.jit(capture_mode="trace")(lambda x: x + 1)
     np.testing.assert_array_equal(f(x), x + 1)
@@ -528,7 +569,6 @@ def test_warm_calls_give_what_the_first_ones_gave():
         assert type(found[1]) is np.float64 and found[2] == expected[2]
     np.testing.assert_allclose(f(x[::-1], y, 0.5)[0], program(x[::-1], y, 0.5)[0], rtol=1e-12)
     assert f.experimental_get_tracing_count() == 1
-
 
 
 def test_no_warning_from_ordinary_programs():

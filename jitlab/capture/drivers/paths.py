@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.capture.guards.changes import leaves_of
-from jitlab.capture.guards.signature import substitute
+from jitlab.capture.guards.signature import is_variable, paths_of, substitute
 from jitlab.capture.numpy_calls.host_fallback import evaluate
 from jitlab.capture.state import Capture
-from jitlab.capture.tracers.arrays import Policy
+from jitlab.capture.tracers.arrays import Place, Policy
 from jitlab.capture.tracers.tensor import Tensor
 
 from .calls import refuse_syntax
@@ -26,6 +25,12 @@ class PathCapture(Capture):
     """A recording that follows the values of its first call."""
 
     policy = Policy("fullgraph=True", "a traced array", may_draw=False, sees_stores=False)
+
+    def value(self, x: Any, text: str = "", binding: Place | None = None) -> Any:
+        met = self.captured.get(id(x)) if type(x) is np.ndarray else None
+        if met is not None and not met.captured and id(x) not in self.variables and met not in self.met_again:
+            self.met_again.append(met)  # the body has tensors for its arguments: something else gave it this array
+        return super().value(x, text, binding)
 
     def truth(self, x: Tensor) -> bool:
         return super().truth(x) if self.in_numpy else bool(self.real(x, "bool()"))
@@ -54,18 +59,25 @@ def record_path(
 ) -> Trace:  # fmt: skip
     """The trace of `function` called with these values, whose arrays and NumPy scalars are `leaves`."""
     refuse_generator(function)
-    paths = [leaf.path for leaf in leaves_of(names, values) if leaf.kind == "array"]
-    tensors: list[Tensor] = []
+    places = enumerate(zip(leaves, paths_of(names, values), strict=True))
+    variables: dict[int, Any] = {}
     positions: list[int] = []
+
+    def argument(value: Any) -> Any:
+        n, (leaf, path) = next(places)
+        is_held = is_variable(value)
+        if is_held:
+            value = variables.setdefault(id(leaf), value.__jitlab_stand_in__(leaf.view()))
+            leaf = value.__jitlab_array__()
+        known = capture.captured.get(id(leaf)) if type(leaf) is np.ndarray else None
+        if known is None:
+            positions.append(n)
+        tensor = capture.add_input(leaf, path) if known is None else known.tensor
+        return value if is_held else tensor
+
     with capture.recording():
         try:
-            for n, (leaf, path) in enumerate(zip(leaves, paths, strict=True)):
-                known = capture.captured.get(id(leaf)) if type(leaf) is np.ndarray else None
-                if known is None:
-                    positions.append(n)
-                tensors.append(capture.add_input(leaf, path) if known is None else known.tensor)
-            order = iter(tensors)
-            args, kwargs = call_form(substitute(values, lambda _: next(order), []))
+            args, kwargs = call_form(substitute(values, argument, []))
             result = function(*args, **kwargs)
             if capture.refused is not None:
                 raise capture.refused
