@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial, update_wrapper
 from types import FunctionType
 from typing import Any
 
@@ -18,7 +18,7 @@ from jitlab.errors import CaptureError
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.graph_state import StopGradient
 from jitlab.passes import gradients as append_gradients
-from jitlab.support.containers import mapped
+from jitlab.support.containers import CONTAINERS, mapped, of_items
 
 
 class Gradient:
@@ -185,7 +185,7 @@ def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
             result[i] = element(*args).ravel()
         return result.reshape(x.shape + x.shape)
 
-    functools.update_wrapper(rows, function)
+    update_wrapper(rows, function)
     return Function(rows, name=f"hessian of {getattr(function, '__name__', 'a function')}")
 
 
@@ -242,7 +242,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
         >>> slope(np.zeros(2))
         [array([2., 2.])]
     """
-    ys, xs = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (ys, xs))
+    ys, xs = _listed(ys), _listed(xs)
     capture: Any = current_capture() or next((x.capture for x in (*ys, *xs) if isinstance(x, Tensor)), None)
     if capture is None:
         raise CaptureError(
@@ -250,7 +250,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
             why="outside a traced function there are only numbers, not how they were computed",
             hint="call it inside a function under @jl.function, or use jl.grad(f)",
         )
-    weights = None if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
+    weights = None if grad_ys is None else _listed(grad_ys)
     if weights is not None and len(weights) != len(ys):
         raise ValueError(f"gradients got {len(weights)} grad_ys for {len(ys)} ys: one for each, or None in its place")
     with capture.gradient_scope(name) as scope:
@@ -259,11 +259,15 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
 
 def tape_gradients(target: Any, sources: list[Any], weights: Any = None) -> list[Any]:
     """The same, as GradientTape asks: the scopes of what is differentiated count for nothing."""
-    ys = list(target) if isinstance(target, (list, tuple)) else [target]
+    ys = _listed(target)
     capture: Any = current_capture() or next(x.capture for x in ys if isinstance(x, Tensor))
-    weights = None if weights is None else list(weights) if isinstance(weights, (list, tuple)) else [weights]
+    weights = None if weights is None else _listed(weights)
     xs = [capture.differentiable(x) for x in sources]
     return capture.perform(_without_scopes, ys, xs, weights, "gradient_tape")  # type: ignore[no-any-return]
+
+
+def _listed(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 _SEPARATE = "_XlaSeparateCompiledGradients"
@@ -316,11 +320,8 @@ def _map(capture: Capture, value: Any, xs: list[Tensor]) -> Any:
         alone = _fresh(capture, value.node(), value.is_scalar)
         xs.append(alone)
         return Tensor(Cell(capture, alone.node()), is_scalar=alone.is_scalar)
-    if isinstance(value, dict):
-        return {key: _map(capture, item, xs) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items: Sequence[Any] = [_map(capture, item, xs) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, CONTAINERS):
+        return of_items(lambda item: _map(capture, item, xs), value)
     raise CaptureError(
         f"the derivative with respect to a {type(value).__name__} is asked for.",
         where=describe(here()),
@@ -331,9 +332,4 @@ def _map(capture: Capture, value: Any, xs: list[Tensor]) -> Any:
 
 def _fill(value: Any, found: Any) -> Any:
     """The gradients in the form of the argument."""
-    if isinstance(value, dict):
-        return {key: _fill(item, found) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_fill(item, found) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return next(found)
+    return of_items(partial(_fill, found=found), value) if isinstance(value, CONTAINERS) else next(found)

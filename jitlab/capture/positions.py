@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import weakref
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -52,10 +52,16 @@ MOST_FILES = 5000  # each cell of a notebook is one
 
 def register(code: CodeType) -> None:
     """Frames of this code (and of the functions inside it) are the user's program."""
-    _converted[id(code)] = _noted(code)
+    for inner in codes(code):
+        _converted[id(inner)] = _noted(inner)
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """A code, and those of the functions and classes inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            register(constant)
+            yield from codes(constant)
 
 
 def register_added(code: CodeType) -> None:

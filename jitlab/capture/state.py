@@ -250,11 +250,7 @@ class Capture(Arrays):
 
     def differentiable(self, x: Any) -> Any:
         """What is differentiated with respect to: a Tensor, for a Variable the one that all its reads come from."""
-        if getattr(type(x), "__jitlab_variable__", False) is True:
-            array = x.__jitlab_array__()
-            self.variables.setdefault(id(array), x)
-            return self.value(array, x.name)
-        return self.value(x)
+        return self.handle_tensor(x) if getattr(type(x), "__jitlab_variable__", False) is True else self.value(x)
 
     def constant_tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         """An array of the program as a value of the graph."""
@@ -305,8 +301,8 @@ class Capture(Arrays):
         """Is the shape of a value what every run will find?"""
         return True
 
-    def read_variable(self, variable: Any) -> Any:
-        """The value of a Variable here."""
+    def handle_tensor(self, variable: Any) -> Any:
+        """The tensor of a Variable's array, that all its reads come from."""
         if variable._graph is not None:
             raise CaptureError(
                 f"{variable.name} is a Variable of a graph, and has a value in a Session only.",
@@ -314,14 +310,16 @@ class Capture(Arrays):
             )  # fmt: skip
         array = variable.__jitlab_array__()
         self.variables.setdefault(id(array), variable)
-        tensor = self.value(array, variable.name)
+        return self.value(array, variable.name)
+
+    def read_variable(self, variable: Any) -> Any:
+        """The value of a Variable here."""
+        tensor = self.handle_tensor(variable)
         return Tensor(Cell(self, tensor.node()), is_scalar=tensor.ndim == 0)
 
     def assign_variable(self, variable: Any, value: Any) -> Any:
         """Give a Variable a value of its shape; what it holds then is given back."""
-        array = variable.__jitlab_array__()
-        self.variables.setdefault(id(array), variable)
-        self.value(array, variable.name)[...] = value
+        self.handle_tensor(variable)[...] = value
         return self.read_variable(variable)
 
     def effect(self, function: Any, owner: Any) -> None:

@@ -67,12 +67,7 @@ class RunCapture(Capture):
 
     def read_variable(self, variable: Any) -> Any:
         self.check_assigned(variable)
-        tensor = self.handle_tensor(variable)
-        return Tensor(Cell(self, tensor.node()), is_scalar=tensor.ndim == 0)
-
-    def assign_variable(self, variable: Any, value: Any) -> Any:
-        self.handle_tensor(variable)[...] = value
-        return self.read_variable(variable)
+        return super().read_variable(variable)
 
     def index(self, x: Tensor) -> int:
         value = self.known(x) if x.dtype.kind in "iu" else None

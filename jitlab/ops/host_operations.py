@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar
@@ -55,8 +55,8 @@ class HostCall(Operation, eq=False):
         return self.effects
 
     def numpy(self, *arrays: Any) -> Any:
-        args = _filled(self.args, arrays)
-        result = self.function(*args, **_filled(dict(self.options), arrays))
+        args = filled(self.args, arrays)
+        result = self.function(*args, **filled(dict(self.options), arrays))
         if len(self.types) == 1:
             return result
         return tuple(result)
@@ -104,12 +104,12 @@ class Item(Operation):
         return f"Item({self.index})"
 
 
-def _filled(template: Any, arrays: tuple[Any, ...]) -> Any:
+def filled(template: Any, arrays: Sequence[Any]) -> Any:
     """The template with arrays for its `Input`s."""
     if isinstance(template, Input):
         return arrays[template.index]
     if isinstance(template, CONTAINERS):
-        return of_items(partial(_filled, arrays=arrays), template)
+        return of_items(partial(filled, arrays=arrays), template)
     if isinstance(template, slice):
-        return slice(*(_filled(part, arrays) for part in (template.start, template.stop, template.step)))
+        return slice(*(filled(part, arrays) for part in (template.start, template.stop, template.step)))
     return template

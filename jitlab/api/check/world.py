@@ -25,7 +25,7 @@ import numpy as np
 from jitlab.capture import random_state, set_random_state
 from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.numpy_calls.layouts import is_writeable
-from jitlab.capture.positions import is_user_file
+from jitlab.capture.positions import codes, is_user_file
 
 from .replaying import TooMuch, same_bits
 
@@ -212,13 +212,12 @@ def _plain(item: Any) -> Any:
 
 def _names_of(code: types.CodeType) -> tuple[set[str], set[str]]:
     """The names that code and the code in it speak of, and those of globals that it stores."""
-    names, stored = set(code.co_names), set()
-    if {dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]} & set(code.co_code[::2]):
-        stored = {step.argval for step in dis.get_instructions(code) if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")}
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            more, kept = _names_of(inner)
-            names, stored = names | more, stored | kept
+    names, stored = set[str](), set[str]()
+    for inner in codes(code):
+        names.update(inner.co_names)
+        if {dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]} & set(inner.co_code[::2]):
+            steps = dis.get_instructions(inner)
+            stored.update(step.argval for step in steps if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"))
     return names, stored
 
 

@@ -17,12 +17,12 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.effect_log import closure_values
-from jitlab.capture.positions import is_user_file
+from jitlab.capture.positions import codes, is_user_file
 from jitlab.capture.rewrite.staleness import arrived_text, meaning
 from jitlab.ir import Source, cell_names, display_name
 
@@ -167,17 +167,10 @@ def kind_of(function: Any) -> Any:
 def _outside(function: FunctionType) -> dict[str, Any]:
     """What the names mean that a function's code reads outside: its closure's and its globals'."""
     found = closure_values(function)
-    names = {step.argval for code in _codes(function.__code__) for step in dis.get_instructions(code)
+    names = {step.argval for code in codes(function.__code__) for step in dis.get_instructions(code)
              if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
     found.update((name, function.__globals__[name]) for name in sorted(names - found.keys()) if name in function.__globals__)
     return found
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
 
 
 def _sent_along(function: Any) -> Iterator[FunctionType]:
@@ -211,7 +204,7 @@ def _sent_along(function: Any) -> Iterator[FunctionType]:
 def _refuse_assignments(function: FunctionType) -> None:
     """A Variable that is reached by a name goes as a copy: what is assigned to it elsewhere would be lost."""
     outside = _outside(function)
-    for code in _codes(function.__code__):
+    for code in codes(function.__code__):
         steps = iter(dis.get_instructions(code))
         step = next(steps, None)
         while step is not None:

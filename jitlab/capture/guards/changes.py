@@ -14,9 +14,10 @@ from jitlab.capture.numpy_calls.layouts import Layout
 from jitlab.events import Cause, VariantCause
 from jitlab.messages import Message
 from jitlab.specs import TensorSpec
+from jitlab.support.containers import CONTAINERS
 from jitlab.support.lazy_dataclass import dataclass
 
-from .signature import key_of
+from .signature import items_at, key_of
 
 #: Every cause that a new capture can have; layout makes a variant, and is never called a retrace.
 CAUSES = (*Cause, VariantCause.LAYOUT)
@@ -94,18 +95,13 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         result.append(Leaf(path, "array", text, value.dtype, shape, key=(value.dtype, shape)))
         if type(value) is np.ndarray:
             arrays.setdefault(id(value), []).append(path)
-    elif isinstance(value, (list, tuple)):
-        result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}", key=(type(value), len(value))))
-        fields = getattr(value, "_fields", None)
-        for n, item in enumerate(value):
-            _collect(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result, arrays)
-    elif isinstance(value, dict):
-        order = sorted(value, key=repr)
-        text = f"{type(value).__name__} with keys {', '.join(map(repr, order))}"
-        result.append(Leaf(path, "container", text, key=(type(value), tuple(order))))
-        for name in order:
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            _collect(f"{path}[{quoted}]", value[name], result, arrays)
+    elif isinstance(value, CONTAINERS):
+        kind, order = type(value), sorted(value, key=repr) if isinstance(value, dict) else None
+        text = f"of {len(value)}" if order is None else f"with keys {', '.join(map(repr, order))}"
+        form = len(value) if order is None else tuple(order)
+        result.append(Leaf(path, "container", f"{kind.__name__} {text}", key=(kind, form)))
+        for place, item in items_at(path, value):
+            _collect(place, item, result, arrays)
     elif isinstance(value, set):
         result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}", key=(type(value), frozenset(value))))
     elif isinstance(value, (int, float, complex, str, bytes, type(None))):

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES
-from jitlab.support.containers import of_items
+from jitlab.support.containers import CONTAINERS, of_items
 
 
 class Foreign(Signal):
@@ -224,17 +224,21 @@ def paths_of(names: Sequence[str], values: Sequence[Any]) -> list[str]:
 def _paths(path: str, value: Any, result: list[str]) -> None:
     if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES) or is_variable(value):
         result.append(path)
-    elif isinstance(value, (list, tuple)):
-        fields = getattr(value, "_fields", None)
-        for n, item in enumerate(value):
-            _paths(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result)
-    elif isinstance(value, dict):
-        for name in sorted(value, key=repr):
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            _paths(f"{path}[{quoted}]", value[name], result)
+    elif isinstance(value, CONTAINERS):
+        for place, item in items_at(path, value):
+            _paths(place, item, result)
     else:
         for name in fields_of_attrs(value) or ():
             _paths(f"{path}.{name}", getattr(value, name), result)
+
+
+def items_at(path: str, value: Any) -> list[tuple[str, Any]]:
+    """What a list, tuple or dict holds, each with its path, in the order of keys."""
+    if isinstance(value, dict):
+        keys = sorted(value, key=repr)
+        return [(f'{path}["{key}"]' if isinstance(key, str) else f"{path}[{key!r}]", value[key]) for key in keys]
+    fields = getattr(value, "_fields", None)
+    return [(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item) for n, item in enumerate(value)]
 
 
 def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> tuple[Any, ...]:

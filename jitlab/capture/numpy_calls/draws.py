@@ -11,8 +11,9 @@ import numpy as np
 from jitlab.capture.tracers.subscripts import assign
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ops.build_nodes import weak
+from jitlab.ops.host_operations import filled
 
-from .host_fallback import Template, add_host_call, evaluate, filled, must_compile, no_array, rehearsing
+from .host_fallback import Template, add_host_call, evaluate, must_compile, no_array, rehearsing
 from .numpy_traits import OnCopy
 
 if TYPE_CHECKING:

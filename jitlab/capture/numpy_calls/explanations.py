@@ -14,6 +14,7 @@ import numpy as np
 from jitlab.capture.positions import PACKAGE, describe, entries, here
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import JitlabError, ShapeError, Signal
+from jitlab.support.containers import leaves
 from jitlab.support.transactions import contextmanager
 
 if TYPE_CHECKING:
@@ -132,17 +133,9 @@ def _name(function: Any) -> str:
 
 
 def _shapes(operands: Sequence[Any]) -> str:
-    types = [x.type.describe() for x in _tensors(operands)]
+    types = [x.type.describe() for x in leaves(operands) if isinstance(x, Tensor)]
     more = [f"{len(types) - _MOST} more"] if len(types) > _MOST else []
     return " and ".join([*types[:_MOST], *more])
-
-
-def _tensors(x: Any) -> Iterator[Tensor]:
-    if isinstance(x, Tensor):
-        yield x
-    elif isinstance(x, (list, tuple)):
-        for part in x:
-            yield from _tensors(part)
 
 
 def _is_about_shapes(message: str) -> bool:

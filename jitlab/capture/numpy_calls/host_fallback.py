@@ -17,7 +17,7 @@ from jitlab.errors import CaptureError, InvalidArgumentError, Signal
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply
-from jitlab.ops.host_operations import HostCall, Item, _filled
+from jitlab.ops.host_operations import HostCall, Item, filled
 from jitlab.ops.host_operations import Input as Slot
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.containers import CONTAINERS, like, of_items
@@ -239,8 +239,3 @@ class Template:
         if isinstance(x, CONTAINERS):
             return of_items(self.of, x)
         return plain_value(as_known(x))
-
-
-def filled(template: Any, real: Sequence[Any]) -> Any:
-    """The template with real arrays in their places."""
-    return _filled(template, tuple(real))

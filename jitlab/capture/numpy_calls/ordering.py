@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Moving, plain
-from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.containers import CONTAINERS, leaves, of_items
 
 from .conversions import required_order
 from .layouts import Strides, f_strides, in_order, is_in_columns, is_in_rows, kept_strides, like_strides, order_of, stand_in
@@ -36,7 +36,7 @@ def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
     made = [x for x in made if isinstance(x, Tensor) and x.ndim > 1 and not x._path]
     if not made or any(isinstance(n, Moving) for x in made for n in x.type.shape):
         return
-    operands = [x for x in _tensors((args, kwargs)) if x.ndim > 1]
+    operands = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor) and x.ndim > 1]
     if any(isinstance(n, Moving) for x in operands for n in x.type.shape):
         return
     capture.layout.orders = capture.layout.orders or bool(operands)
@@ -95,13 +95,3 @@ def _stand_in(x: Any) -> Any:
         made = stand_in(plain(x.type.shape), x.element_strides(), x.dtype)
         return made[()] if x.is_scalar else made
     return of_items(_stand_in, x) if type(x) in CONTAINERS else x
-
-
-def _tensors(x: Any) -> Iterator[Tensor]:
-    if isinstance(x, Tensor):
-        yield x
-    elif type(x) in (list, tuple):
-        for item in x:
-            yield from _tensors(item)
-    elif type(x) is dict:
-        yield from _tensors(list(x.values()))

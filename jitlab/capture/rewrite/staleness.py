@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jitlab.capture.positions import is_user_file
+from jitlab.capture.positions import codes, is_user_file
 from jitlab.ir import cell_names
 from jitlab.ir.texts import is_cell
 from jitlab.support import locks, trees
@@ -91,16 +91,9 @@ def is_compiled_from(lines: list[str], definition: ast.AST, code: types.CodeType
 def _compiled(text: str) -> list[types.CodeType]:
     """The code of every function in a text."""
     try:
-        return list(_inner(trees.code_of(text, "<text>", "exec")))
+        return [*codes(trees.code_of(text, "<text>", "exec"))][1:]
     except (SyntaxError, ValueError):  # it is being edited
         return []
-
-
-def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield constant
-            yield from _inner(constant)
 
 
 def meaning(code: types.CodeType) -> tuple[Any, ...]:

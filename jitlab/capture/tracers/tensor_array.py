@@ -249,9 +249,4 @@ def _is_traced(x: Any) -> bool:
     return isinstance(x, (Tensor, Symbolic))
 
 
-def prepared(names: Sequence[tuple[str, Any]]) -> bool:
-    """Is there one among these values that knows more now than when the loop began?"""
-    return any(isinstance(value, TensorArray) and value._plan.element is not None for _, value in names)
-
-
-__all__ = ["TensorArray", "Unprepared", "prepared"]
+__all__ = ["TensorArray", "Unprepared"]
