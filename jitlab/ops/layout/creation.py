@@ -12,6 +12,8 @@ from jitlab.ops.base import Generated
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.emitter import Emitter
 
+from .views import expand_dims
+
 BOOL, INT64 = np.dtype(bool), np.dtype("i8")
 
 
@@ -184,3 +186,9 @@ def fill(shape: Sequence[int], value: Any, dtype: Any = None) -> Node:
 
 def zeros(shape: Sequence[int], dtype: Any) -> Node:
     return fill(shape, 0, dtype)
+
+
+def numbers_along(n: int, axis: int, ndim: int, dtype: np.dtype = INT64) -> Node:
+    """0, 1, ... n-1 along one of ndim axes."""
+    numbers = apply(Range((n,)), constant(0, dtype), constant(1, dtype))
+    return expand_dims(numbers, tuple(a for a in range(ndim) if a != axis))

@@ -13,7 +13,7 @@ from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes, shap
 from jitlab.ops.build_nodes import apply, as_node, constant, fitting
 
 from . import moving_subscripts
-from .creation import zeros
+from .creation import numbers_along, zeros
 from .views import Update, View, assigned, reshape, transpose
 
 
@@ -155,6 +155,11 @@ class ScatterAdd(Scatter):
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         _, _, *indices = inputs
         return [g, apply(Gather(self.axes), g, *indices), *(None for _ in indices)]
+
+
+def positions_along(shape: Sequence[int], where: Node, axis: int) -> list[Node]:
+    """An index array for each axis: `where` on `axis`, each element's own place on the others."""
+    return [where if other == axis else numbers_along(n, other, len(shape)) for other, n in enumerate(shape)]
 
 
 def index_shape(*indices: ArrayType) -> tuple[int, ...]:

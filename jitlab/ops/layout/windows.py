@@ -12,9 +12,9 @@ from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.numpy_api.arguments import as_axis, as_count
-from jitlab.ops.numpy_api.rules_creation import numbers_along
 from jitlab.support.lazy_dataclass import dataclass
 
+from .creation import numbers_along
 from .indexing import Take
 from .views import transpose
 

@@ -86,6 +86,12 @@ def as_dtype(dtype: Any) -> np.dtype:
     return result
 
 
+def check_cast(dtype: np.dtype, wanted: Any, casting: str = "safe") -> None:
+    """NumPy's TypeError where the rule `casting` keeps one dtype from becoming the other."""
+    if not np.can_cast(dtype, wanted, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {dtype!r} to {np.dtype(wanted)!r} according to the rule '{casting}'")
+
+
 def as_axes(axis: Any, ndim: int, number: bool = True) -> tuple[int, ...]:
     """Sorted non-negative axes of a reduction; None is all of them. `number`: 0 and -1 are allowed for 0-d."""
     if axis is None:
@@ -109,9 +115,13 @@ def as_axis(axis: Any, ndim: int) -> int:
 
 def along(x: Node, axis: Any) -> tuple[Node, int]:
     """The array and the axis that is gone along: without one, and of a 0-d array, all elements in a row."""
-    if axis is None or (x.ndim == 0 and not isinstance(axis, Node) and operator.index(axis) in (0, -1)):
-        return reshape(x, (x.type.size,)), 0
-    return x, as_axis(axis, x.ndim)
+    is_number = x.ndim == 0 and axis is not None and not isinstance(axis, Node) and operator.index(axis) in (0, -1)
+    return flattened(x, None if is_number else axis)
+
+
+def flattened(x: Node, axis: Any) -> tuple[Node, int]:
+    """The array and the axis that is gone along: without one all elements in a row."""
+    return (reshape(x, (x.type.size,)), 0) if axis is None else (x, as_axis(axis, x.ndim))
 
 
 def as_count(n: Any) -> int:

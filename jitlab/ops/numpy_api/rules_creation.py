@@ -15,7 +15,7 @@ from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.comparison import LogicalOr
 from jitlab.ops.elementwise.math_functions import Floor, Log10
 from jitlab.ops.layout import concatenation
-from jitlab.ops.layout.creation import Eye, LinSpace, Range, Tri, fill
+from jitlab.ops.layout.creation import Eye, LinSpace, Range, Tri, fill, numbers_along
 from jitlab.ops.layout.moving_subscripts import length_of_range
 from jitlab.ops.layout.views import Update, View, assigned, broadcast_to, expand_dims, normalize_axis, reshape, transpose
 from jitlab.ops.reducing import axis_reductions as re
@@ -449,12 +449,6 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     if sparse:
         return tuple(parts)
     return concatenation.stack([broadcast_to(x, shape) for x in parts], 0) if parts else fill((0,), 0, wanted)
-
-
-def numbers_along(n: int, axis: int, ndim: int, dtype: np.dtype = INT64) -> Node:
-    """0, 1, ... n-1 along one of ndim axes."""
-    numbers = apply(Range((n,)), constant(0, dtype), constant(1, dtype))
-    return expand_dims(numbers, tuple(a for a in range(ndim) if a != axis))
 
 
 @rule(np.vander)

@@ -31,7 +31,7 @@ from jitlab.ops.layout.creation import fill
 from jitlab.ops.layout.views import broadcast_to
 from jitlab.ops.linear_algebra.matrix_products import matmul
 
-from .arguments import as_count, as_dtype, node, nodes, operand, refuse
+from .arguments import as_count, as_dtype, check_cast, node, nodes, operand, refuse
 
 Rule = Callable[..., Any]
 
@@ -99,8 +99,7 @@ def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], signature: Any, ca
 def _masked(result: Node, where: Any) -> Node:
     """`where=` without `out=`: NumPy leaves memory as it found it where the mask is False; that is 0 here."""
     mask = node(where)
-    if mask.dtype.kind != "b":
-        raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
+    check_cast(mask.dtype, bool)
     return apply(Select(), mask, result, constant(0, result.dtype))
 
 

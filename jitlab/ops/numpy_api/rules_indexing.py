@@ -13,14 +13,14 @@ from jitlab.ops.base import Operation, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.comparison import GreaterEqual, Less, LogicalAnd
-from jitlab.ops.layout.indexing import Gather, ScatterUpdate, Take, check_known, read_index, write_index
+from jitlab.ops.layout.indexing import Gather, ScatterUpdate, Take, check_known, positions_along, read_index, write_index
 from jitlab.ops.layout.views import assigned, broadcast_to, expand_dims, reshape, transpose
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule, update
 from jitlab.ops.runtime_checks import checked
 
-from .arguments import along, as_axis, as_dtype, as_shape, known, node, nodes, operand, refuse
-from .rules_creation import filled_with, numbers_along
+from .arguments import along, as_axis, as_dtype, as_shape, check_cast, known, node, nodes, operand, refuse
+from .rules_creation import filled_with
 from .rules_elementwise import choose as where
 from .rules_joining import cycled
 
@@ -45,8 +45,7 @@ def _positions(indices: Any) -> Node:
     found = node(indices)
     if found.type.size == 0 and isinstance(indices, (list, tuple)):
         found = cast(found, INT64)
-    if found.dtype.kind not in "biu" or found.dtype == np.dtype("u8"):
-        raise TypeError(f"Cannot cast array data from {found.dtype!r} to dtype('int64') according to the rule 'safe'")
+    check_cast(found.dtype, INT64)
     return cast(found, INT64) if found.dtype.kind == "b" else found
 
 
@@ -80,7 +79,7 @@ def _places_along(x: Node, along: Node, axis: Any) -> tuple[Node, int, list[Node
     if x.ndim != along.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     axis = as_axis(axis, x.ndim)
-    return x, axis, [along if a == axis else numbers_along(n, a, x.ndim) for a, n in enumerate(x.shape)]
+    return x, axis, positions_along(x.shape, along, axis)
 
 
 @update(np.put_along_axis)
@@ -264,8 +263,7 @@ def astype(
     refuse(order=order)
     check_device(device)
     value, wanted = node(x), as_dtype(dtype)
-    if not np.can_cast(value.dtype, wanted, casting):
-        raise TypeError(f"Cannot cast array data from {value.dtype!r} to {wanted!r} according to the rule '{casting}'")
+    check_cast(value.dtype, wanted, casting)
     return cast(value, wanted)
 
 
@@ -292,8 +290,7 @@ def flatten(x: Any, order: Any = "C") -> Node:
 @update(np.copyto)
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> Node:
     x, value = node(dst), operand(src)
-    if not np.can_cast(dtype_of(value) if type(value) not in (int, float, complex) else x.dtype, x.dtype, casting):
-        raise TypeError(f"Cannot cast array data from {dtype_of(value)!r} to {x.dtype!r} according to the rule '{casting}'")
+    check_cast(dtype_of(value) if type(value) not in (int, float, complex) else x.dtype, x.dtype, casting)
     if type(value) in (int, float, complex):
         refuse(casting=casting)
         if np.dtype(np.result_type(x.dtype, value)) != x.dtype:

@@ -19,7 +19,7 @@ from jitlab.ops.layout.indexing import Take, read_index
 from jitlab.ops.layout.views import assigned, expand_dims, reshape, transpose
 from jitlab.ops.registry import rule
 
-from .arguments import along, as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
+from .arguments import along, as_axis, as_count, as_dtype, as_shape, check_cast, flattened, known, node, nodes, operand, refuse
 
 INT64 = np.dtype("i8")
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -44,8 +44,7 @@ def _joined_dtype(parts: Sequence[Node], dtype: Any, casting: Any) -> np.dtype |
         return None
     wanted = np.result_type(*(part.dtype for part in parts)) if dtype is None else as_dtype(dtype)
     for part in parts:
-        if not np.can_cast(part.dtype, wanted, casting):
-            raise TypeError(f"Cannot cast array data from {part.dtype!r} to {wanted!r} according to the rule '{casting}'")
+        check_cast(part.dtype, wanted, casting)
     return None if dtype is None else wanted
 
 
@@ -68,35 +67,22 @@ def at_least(x: Node, ndim: int) -> Node:
 @rule(np.block)
 def block(arrays: Any) -> Node:
     """Blocks side by side: the innermost lists along the last axis, those around them along the one before."""
-    depth = _depth(arrays, ())
-    ndim = max(depth, *(node(leaf).ndim for leaf in _blocks(arrays)))
-    return _joined_block(arrays, depth, ndim)
+    leaves: list[Node] = []
+    np.block(_emptied(arrays, leaves))  # raises what NumPy raises for lists of unequal depth
+    depth, first = 0, arrays
+    while isinstance(first, list):
+        depth, first = depth + 1, first[0]
+    return _joined_block(arrays, depth, max(depth, *(leaf.ndim for leaf in leaves)))
 
 
-def _depth(arrays: Any, place: tuple[int, ...]) -> int:
-    """How deep the lists go, the same everywhere."""
-    text = "arrays" + "".join(f"[{k}]" for k in place)
+def _emptied(arrays: Any, leaves: list[Node]) -> Any:
+    """The lists with an empty array for each block."""
+    if isinstance(arrays, list):
+        return [_emptied(part, leaves) for part in arrays]
     if type(arrays) is tuple:
-        raise TypeError(
-            f"{text} is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit conversion "
-            "from tuple to ndarray."
-        )
-    if not isinstance(arrays, list):
-        return 0
-    if not arrays:
-        raise ValueError(f"List at {text} cannot be empty")
-    depths = [_depth(part, (*place, k)) for k, part in enumerate(arrays)]
-    if len(set(depths)) > 1:
-        wrong = next(k for k, d in enumerate(depths) if d != depths[0])
-        raise ValueError(
-            f"List depths are mismatched. First element was at depth {len(place) + 1 + depths[0]}, but there is an element at "
-            f"depth {len(place) + 1 + depths[wrong]} ({text}[{wrong}])"
-        )
-    return depths[0] + 1
-
-
-def _blocks(arrays: Any) -> list[Any]:
-    return [leaf for part in arrays for leaf in _blocks(part)] if isinstance(arrays, list) else [arrays]
+        return arrays
+    leaves.append(node(arrays))
+    return np.empty(0)
 
 
 def _joined_block(arrays: Any, depth: int, ndim: int) -> Node:
@@ -106,18 +92,10 @@ def _joined_block(arrays: Any, depth: int, ndim: int) -> Node:
     return concatenation.concatenate([_joined_block(part, depth - 1, ndim) for part in arrays], ndim - depth)
 
 
-def _along_axis(arr: Any, axis: Any) -> tuple[Node, int]:
-    """The array and the axis that insert and delete work on; without one it is flattened."""
-    x = node(arr)
-    if axis is None:
-        return reshape(x, (x.type.size,)), 0
-    return x, as_axis(axis, x.ndim)
-
-
 @rule(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Node:
     """`np.insert` before positions that the program wrote down."""
-    x, axis = _along_axis(arr, axis)
+    x, axis = flattened(node(arr), axis)
     n = x.shape[axis]
     obj = known(obj, "positions")
     places = np.arange(int(n))[obj] if isinstance(obj, slice) else np.asarray(obj)
@@ -159,7 +137,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Node:
 @rule(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Node:
     """`np.delete` of positions that the program wrote down."""
-    x, axis = _along_axis(arr, axis)
+    x, axis = flattened(node(arr), axis)
     n = x.shape[axis]
     obj = known(obj, "positions")
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):

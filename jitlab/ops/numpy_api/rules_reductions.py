@@ -17,7 +17,7 @@ from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 from jitlab.support.lazy_dataclass import dataclass
 
-from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
+from .arguments import NoValue, as_axes, as_axis, as_dtype, check_cast, node, operand, refuse
 
 Rule = Callable[..., Any]
 BOOL, INT64, FLOAT64 = np.dtype(bool), np.dtype("i8"), np.dtype("f8")
@@ -45,11 +45,15 @@ def masked(kind: Kind, x: Node, where: Any, initial: Any) -> Node:
 
 
 def mask_for(where: Any, x: Node) -> Node:
-    """The mask over the elements of x; NumPy takes bools only."""
+    """The mask over the elements of x."""
+    return broadcast_to(mask_of(where), x.shape)
+
+
+def mask_of(where: Any) -> Node:
+    """The mask of a reduction; NumPy takes bools only."""
     mask = node(np.asarray(where, bool) if is_written(where) else where)
-    if mask.dtype.kind != "b":
-        raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
-    return broadcast_to(mask, x.shape)
+    check_cast(mask.dtype, bool)
+    return mask
 
 
 def is_written(x: Any) -> bool:

@@ -23,7 +23,7 @@ from jitlab.ops.reducing.scans import accumulate_rule
 from jitlab.ops.registry import FUNCTIONS, rule, update
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
-from .rules_reductions import Kind, extreme_rule, flag, is_written, masked, started, sum_rule, truth_rule
+from .rules_reductions import Kind, extreme_rule, flag, mask_of, masked, started, sum_rule, truth_rule
 
 INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
 FLOATS = np.array([[0.5, -1.5, 2.0], [3.0, np.nan, 1.0]])
@@ -250,14 +250,6 @@ def reduce_rule(ufunc: np.ufunc) -> Any:
         )  # fmt: skip
 
     return reduce_of
-
-
-def mask_of(where: Any) -> Node:
-    """The mask of a reduction; NumPy takes bools only."""
-    mask = node(np.asarray(where, bool) if is_written(where) else where)
-    if mask.dtype.kind != "b":
-        raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
-    return mask
 
 
 def reduceat_rule(ufunc: np.ufunc) -> Any:

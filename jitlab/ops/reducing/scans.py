@@ -14,9 +14,8 @@ from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
 from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.emitter import Emitter
-from jitlab.ops.layout.creation import Range, zeros
-from jitlab.ops.layout.indexing import ScatterAdd
-from jitlab.ops.layout.views import expand_dims
+from jitlab.ops.layout.creation import numbers_along, zeros
+from jitlab.ops.layout.indexing import ScatterAdd, positions_along
 from jitlab.ops.numpy_api.arguments import along, as_axis, as_dtype, node, refuse
 from jitlab.ops.registry import rule
 
@@ -158,7 +157,7 @@ class CumExtreme(Scan, family=True):
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
-        where = _along(x.shape, self.axis)
+        where = numbers_along(x.shape[self.axis], self.axis, x.ndim)
         reached = either(equal(x, out), is_nan(x))
         if self.reverse:
             nowhere = constant(np.iinfo(INT64).max, INT64)
@@ -230,14 +229,6 @@ def scatter_along(shape: Sequence[int], g: Node, where: Node, axis: int) -> Node
     return apply(ScatterAdd(tuple(range(len(shape)))), zeros(tuple(shape), g.dtype), g, *positions_along(shape, where, axis))
 
 
-def positions_along(shape: Sequence[int], where: Node, axis: int) -> list[Node]:
-    """An index array for each axis: `where` on `axis`, each element's own place on the others."""
-    return [
-        where if other == axis else expand_dims(_numbers(n), [a for a in range(len(shape)) if a != other])
-        for other, n in enumerate(shape)
-    ]
-
-
 # -- rules
 
 
@@ -297,7 +288,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Any:
             from jitlab.ops.elementwise.arithmetic import negative
 
             value = cast(x, wanted)
-            return apply(CumSum(axis), choose(equal(_along(x.shape, axis), 0), value, negative(value)))
+            return apply(CumSum(axis), choose(equal(numbers_along(x.shape[axis], axis, x.ndim), 0), value, negative(value)))
         from jitlab.ops.numpy_api.ufunc_methods import by_numpy, operation_of
 
         op = operation_of(ufunc)
@@ -317,12 +308,3 @@ def _widened(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
     """What NumPy accumulates in; raises its TypeError for what it cannot."""
     result: np.dtype = ufunc.accumulate(np.zeros(0, dtype)).dtype
     return result
-
-
-def _along(shape: Sequence[int], axis: int) -> Node:
-    """0, 1, ... along one axis, broadcast to the shape by who reads it."""
-    return expand_dims(_numbers(shape[axis]), [a for a in range(len(shape)) if a != axis])
-
-
-def _numbers(n: int) -> Node:
-    return apply(Range((n,)), constant(0, INT64), constant(1, INT64))

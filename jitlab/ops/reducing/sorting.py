@@ -14,14 +14,14 @@ from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise
 from jitlab.ops.elementwise.arithmetic import Minimum, add, is_nan, multiply, subtract
 from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.layout.creation import fill
-from jitlab.ops.layout.indexing import Gather, read_index
+from jitlab.ops.layout.indexing import Gather, positions_along, read_index
 from jitlab.ops.layout.views import expand_dims, reshape, transpose
 from jitlab.ops.library_operations import Library, call
-from jitlab.ops.numpy_api.arguments import along, as_axes, as_axis, node, nodes, refuse
+from jitlab.ops.numpy_api.arguments import along, as_axes, as_axis, flattened, node, nodes, refuse
 from jitlab.ops.numpy_api.rules_reductions import flag
 from jitlab.ops.registry import rule, update
 
-from .scans import positions_along, scatter_along
+from .scans import scatter_along
 
 INT64 = np.dtype("i8")
 X = np.array([[0.5, -1.5, 2.0, -0.25], [3.0, -0.75, 1.0, 1.25]])
@@ -208,15 +208,9 @@ def sort_kind(kind: Any, order: Any, stable: Any) -> str:
     return "quicksort" if kind is None else str(kind)
 
 
-def _flat(x: Node, axis: Any) -> tuple[Node, int]:
-    if axis is None:
-        return reshape(x, (x.type.size,)), 0
-    return x, as_axis(axis, x.ndim)
-
-
 @rule(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Node:
-    x, axis = _flat(node(a), axis)
+    x, axis = flattened(node(a), axis)
     return apply(Sort(axis, sort_kind(kind, order, stable)), x)
 
 
@@ -225,7 +219,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     x = node(a)
     if x.ndim == 0 and axis in (None, 0, -1):
         return fill(np.argsort(np.zeros(())).shape, 0, np.intp)  # releases of NumPy differ in its rank
-    x, axis = _flat(x, axis)
+    x, axis = flattened(x, axis)
     return apply(ArgSort(axis, sort_kind(kind, order, stable)), x)
 
 
@@ -248,7 +242,7 @@ def _kth(kth: Any, x: Node, axis: int) -> tuple[int, ...]:
 @rule(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Node:
     refuse(order=order)
-    x, axis = _flat(node(a), axis)
+    x, axis = flattened(node(a), axis)
     return apply(Partition(axis, _kth(kth, x, axis)), x)
 
 
