@@ -58,20 +58,18 @@ def _checked(*tables: dict[Any, Rule]) -> dict[Any, Rule]:
 
 
 #: NumPy's functions and ufuncs, their `reduce` and `outer`, scalar types, and Python's abs, max, min, sum, round, divmod.
-FUNCTIONS: dict[Any, Rule] = _checked(
-    rules_elementwise.ufuncs(), rules_elementwise.FUNCTIONS, rules_arrays.FUNCTIONS, registry.FUNCTIONS
-)
+FUNCTIONS: dict[Any, Rule] = _checked(rules_elementwise.ufuncs(), rules_elementwise.FUNCTIONS, registry.FUNCTIONS)
 _PAIRWISE = [f for f in FUNCTIONS if isinstance(f, np.ufunc) and f.nin == 2 and f.signature is None]
 FUNCTIONS.update({f.outer: checked(rules_arrays.outer_rule(FUNCTIONS[f])) for f in _PAIRWISE})
 #: Methods of ndarray, the array first; `__getitem__` reads any subscript that a graph can.
-METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, rules_arrays.METHODS, registry.METHODS)
+METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, registry.METHODS)
 #: Attributes that are values.
 ATTRIBUTES: dict[str, Rule] = _checked(rules_elementwise.ATTRIBUTES)
 #: Python's operators by dunder name; of a reflected one the array is the first argument.
 OPERATORS: dict[str, Rule] = _checked(rules_elementwise.OPERATORS)
 #: What writes into its first argument: the rule gives its new value.
-UPDATES: dict[Any, Rule] = _checked(rules_arrays.UPDATES, registry.UPDATES)
-UPDATE_METHODS: dict[str, Rule] = _checked(rules_arrays.UPDATE_METHODS, registry.UPDATE_METHODS)
+UPDATES: dict[Any, Rule] = _checked(registry.UPDATES)
+UPDATE_METHODS: dict[str, Rule] = _checked(registry.UPDATE_METHODS)
 #: What gives views: rule(type of the base, the other arguments) -> steps (see `rules_views.ViewRule`).
 VIEWS: dict[Any, ViewRule] = _checked(rules_views.VIEWS)
 VIEW_METHODS: dict[str, ViewRule] = _checked(rules_views.VIEW_METHODS)

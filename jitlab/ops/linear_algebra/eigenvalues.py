@@ -33,10 +33,9 @@ from .matrix_products import matmul
 
 
 class Hermitian(MatrixLibrary, family=True):
-    """Of symmetric or Hermitian matrices, of which one triangle is read."""
+    """Of symmetric or Hermitian matrices, of which one triangle is read: the gradient is that of such a matrix."""
 
     lower: bool = True
-    hermitian_input: ClassVar[bool] = True
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

@@ -46,7 +46,6 @@ class Cholesky(MatrixLibrary):
 
     upper: bool = False
     tf_name: ClassVar[str | None] = "Cholesky"
-    hermitian_input: ClassVar[bool] = True
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.cholesky(a, upper=self.upper)

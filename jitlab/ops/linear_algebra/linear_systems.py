@@ -53,7 +53,6 @@ class MatrixLibrary(Library, family=True):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
     may_raise: ClassVar[bool] = True  # LinAlgError
-    hermitian_input: ClassVar[bool] = False  # one triangle is read; the gradient is that of a symmetric or Hermitian matrix
 
     def flops(self, m: int, n: int) -> float:
         return 2 / 3 * m * n * min(m, n)

@@ -104,10 +104,6 @@ class SvdVals(MatrixLibrary):
 
     hermitian: bool = False
 
-    @property
-    def hermitian_input(self) -> bool:  # type: ignore[override]
-        return self.hermitian
-
     def numpy(self, a: Any) -> Any:
         return np.linalg.svd(a, compute_uv=False, hermitian=self.hermitian)
 
@@ -170,10 +166,6 @@ class Pinv(MatrixLibrary):
     """
 
     hermitian: bool = False
-
-    @property
-    def hermitian_input(self) -> bool:  # type: ignore[override]
-        return self.hermitian
 
     def numpy(self, a: Any, rcond: Any) -> Any:
         return np.linalg.pinv(a, rcond, self.hermitian)

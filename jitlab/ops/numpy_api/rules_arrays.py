@@ -13,12 +13,14 @@ from jitlab.ops.build_nodes import cast
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.layout.views import reshape
 from jitlab.ops.reducing import axis_reductions as re
+from jitlab.ops.registry import rule
 
 from .arguments import node, operand
 
 Rule = Callable[..., Any]
 
 
+@rule(sum)
 def python_sum(iterable: Any, /, start: Any = 0) -> Node:
     """Python's sum: elements of the first axis added up; integers keep their dtype unless Python's own are among them."""
     if isinstance(iterable, (list, tuple)):
@@ -36,21 +38,11 @@ def python_sum(iterable: Any, /, start: Any = 0) -> Node:
     return total if type(start) is int and start == 0 else ar.add(total, operand(start))
 
 
-FUNCTIONS: dict[Any, Rule] = {
-    sum: python_sum,
-}
-
-
-def outer_rule(rule: Rule) -> Rule:
+def outer_rule(of_pair: Rule) -> Rule:
     def outer_of(a: Any, b: Any, /, **options: Any) -> Node:
         x, y = node(a), node(b)
-        result: Node = rule(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
+        result: Node = of_pair(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
         return result
 
     return outer_of
 
-
-METHODS: dict[str, Rule] = {}
-
-UPDATES: dict[Any, Rule] = {}
-UPDATE_METHODS: dict[str, Rule] = {}

@@ -16,11 +16,11 @@ from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.math_functions import Exp, Exp2
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.indexing import write_index
-from jitlab.ops.layout.views import expand_dims, reshape
+from jitlab.ops.layout.views import expand_dims
 from jitlab.ops.library_operations import Library, call
-from jitlab.ops.reducing.axis_reductions import CountNonzero, highest, lowest
-from jitlab.ops.reducing.scans import accumulate_rule
-from jitlab.ops.registry import FUNCTIONS, rule, update
+from jitlab.ops.reducing.axis_reductions import among_equals, highest, lowest
+from jitlab.ops.reducing.scans import accumulate_rule, keeps
+from jitlab.ops.registry import rule, update
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .rules_reductions import Kind, extreme_rule, flag, mask_of, masked, started, sum_rule, truth_rule
@@ -93,10 +93,7 @@ class Fold(Reduction):
         ufunc = type(self.op).ufunc
         mine, result = expand_dims(g, self.axes), expand_dims(out, self.axes)
         if ufunc in (np.fmax, np.fmin):
-            hit = ar.equal(x, result)
-            hits = cast(expand_dims(apply(CountNonzero(self.axes), hit), self.axes), g.dtype)
-            share = ar.divide(mine, ar.select(ar.equal(hits, 0), constant(1, g.dtype), hits))
-            return [ar.select(hit, share, ar.zero_like(g))]
+            return [among_equals(g, out, x, self.axes)]
         if ufunc is np.hypot:
             derivative = ar.divide(x, ar.select(ar.equal(result, 0), constant(1, out.dtype), result))
         else:
@@ -230,7 +227,7 @@ def reduce_rule(ufunc: np.ufunc) -> Any:
             result: Node = _OWN[ufunc](x, axes, dtype, flag(keepdims), initial, where)
             return result
         op = operation_of(ufunc)
-        if ufunc in REORDERED and op is not None and _keeps(ufunc, wanted):
+        if ufunc in REORDERED and op is not None and keeps(ufunc, wanted):
             kind = Kind(lambda axes: Fold(axes, op), ufunc, neutral_of(ufunc, wanted))
             x = cast(x, wanted)
             x = masked(kind, x, where, initial)
@@ -265,20 +262,11 @@ def reduceat_rule(ufunc: np.ufunc) -> Any:
 
 
 def outer_rule(ufunc: np.ufunc) -> Any:
-    """The rule of `ufunc.outer`: the function of each pair."""
+    """The rule of `ufunc.outer` for functions without a rule of their own: with one, `table` makes it of that."""
 
     def outer(A: Any, B: Any, /, **options: Any) -> Node:
-        x, y = node(A), node(B)
-        found = FUNCTIONS.get(ufunc)
-        if found is None:
-            from jitlab.ops.table import FUNCTIONS as KNOWN
-
-            found = KNOWN.get(ufunc)
-        if found is not None:
-            result: Node = found(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
-            return result
         refuse(**options)
-        return by_numpy(ufunc, "outer", x, y)
+        return by_numpy(ufunc, "outer", node(A), node(B))
 
     return outer
 
@@ -298,29 +286,24 @@ def at_rule(ufunc: np.ufunc) -> Any:
             return write_index(x, indices, negative(as_node(value, x.dtype)), add=True)
         elif ufunc is np.add and x.dtype.kind != "b":
             return write_index(x, indices, value, add=True)
-        parts = indices if isinstance(indices, tuple) else (indices,)
-        positions = [node(p) for p in parts if not isinstance(p, slice) and p is not None and p is not Ellipsis]
-        if len(positions) != len(parts) or any(p.dtype.kind not in "iu" for p in positions):
-            raise Unsupported("positions other than integer arrays")
-        return by_numpy(ufunc, "at", x, *positions, as_node(value), dtype=x.dtype, indices=len(positions))
+        return _at_positions(ufunc, x, indices, as_node(value))
 
     return at
 
 
 def at_unary_rule(ufunc: np.ufunc) -> Any:
     def at(a: Any, indices: Any, /) -> Node:
-        x = node(a)
-        parts = indices if isinstance(indices, tuple) else (indices,)
-        positions = [node(p) for p in parts if not isinstance(p, slice) and p is not None and p is not Ellipsis]
-        if len(positions) != len(parts) or any(p.dtype.kind not in "iu" for p in positions):
-            raise Unsupported("positions other than integer arrays")
-        return by_numpy(ufunc, "at", x, *positions, dtype=x.dtype, indices=len(positions))
+        return _at_positions(ufunc, node(a), indices)
 
     return at
 
 
-def _keeps(ufunc: np.ufunc, dtype: np.dtype) -> bool:
-    return ufunc.resolve_dtypes((dtype, dtype, None)) == (dtype, dtype, dtype)
+def _at_positions(ufunc: np.ufunc, x: Node, indices: Any, *values: Node) -> Node:
+    parts = indices if isinstance(indices, tuple) else (indices,)
+    positions = [node(p) for p in parts if not isinstance(p, slice) and p is not None and p is not Ellipsis]
+    if len(positions) != len(parts) or any(p.dtype.kind not in "iu" for p in positions):
+        raise Unsupported("positions other than integer arrays")
+    return by_numpy(ufunc, "at", x, *positions, *values, dtype=x.dtype, indices=len(positions))
 
 
 def _reduced_dtype(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:

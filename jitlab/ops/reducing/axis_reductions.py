@@ -128,11 +128,7 @@ class ExtremeOf(Reduction, family=True):
     )
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        (x,) = inputs
-        hit = equal(x, expand_dims(out, self.axes))
-        hits = cast(apply(CountNonzero(self.axes), hit), g.dtype)
-        share = divide(g, choose(equal(hits, 0), constant(1, g.dtype), hits))  # no hit where the result is NaN
-        return [choose(hit, expand_dims(share, self.axes), zero_like(g))]
+        return [among_equals(g, out, inputs[0], self.axes)]
 
 
 class Max(ExtremeOf):
@@ -288,6 +284,14 @@ def reduce(kind: type[Reduction], x: Node, axes: tuple[int, ...], keepdims: bool
 def spread(g: Node, axes: tuple[int, ...], x: Node) -> Node:
     """The value of a reduction back over the axes it came from."""
     return broadcast_to(expand_dims(g, axes), x.shape)
+
+
+def among_equals(g: Node, out: Node, x: Node, axes: tuple[int, ...]) -> Node:
+    """The cotangent of an extreme shared by the elements that are equal to it."""
+    hit = equal(x, expand_dims(out, axes))
+    hits = cast(apply(CountNonzero(axes), hit), g.dtype)
+    share = divide(g, choose(equal(hits, 0), constant(1, g.dtype), hits))  # no hit where the result is NaN
+    return choose(hit, expand_dims(share, axes), zero_like(g))
 
 
 def count_of(x: ArrayType, axes: Sequence[int]) -> int:

@@ -292,14 +292,14 @@ def accumulate_rule(ufunc: np.ufunc) -> Any:
         from jitlab.ops.numpy_api.ufunc_methods import by_numpy, operation_of
 
         op = operation_of(ufunc)
-        if op is None or not _keeps(ufunc, wanted) or (ufunc is np.power and wanted.kind == "i"):  # which may raise
+        if op is None or not keeps(ufunc, wanted) or (ufunc is np.power and wanted.kind == "i"):  # which may raise
             return by_numpy(ufunc, "accumulate", x, axis=axis, dtype=wanted)
         return apply(Accumulate(axis, op=op), cast(x, wanted))
 
     return accumulate
 
 
-def _keeps(ufunc: np.ufunc, dtype: np.dtype) -> bool:
+def keeps(ufunc: np.ufunc, dtype: np.dtype) -> bool:
     """Has the function a loop of one dtype throughout?"""
     return ufunc.resolve_dtypes((dtype, dtype, None)) == (dtype, dtype, dtype)
 
