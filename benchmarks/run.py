@@ -13,33 +13,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-CORE = max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+if not __package__:
+    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 
-
-def pin() -> None:
-    """One core, one thread in every library: has to come before they are imported."""
-    if CORE is not None:
-        os.sched_setaffinity(0, {CORE})
-    for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA"):
-        os.environ.setdefault(f"{name}_NUM_THREADS", "1")
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    # the first call is measured without what an earlier run left on disk
-    os.environ["JITLAB_CACHE_DIR"] = tempfile.mkdtemp(prefix="jitlab-bench-")
-
+from benchmarks.pinning import CORE, pin  # noqa: E402
 
 if __name__ == "__main__":
     pin()
-    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)] if not __package__ else []
 
 import numpy as np  # noqa: E402
 

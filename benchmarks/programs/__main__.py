@@ -1,0 +1,179 @@
+"""Times the programs of this folder as plain Python and under `jl.jit`, which nothing was rewritten for.
+
+    python -m benchmarks.programs [--only kmeans,welch] [--sizes small] [--seconds 0.2] [--json PATH]
+
+Method: as `benchmarks/run.py`. One core, the processor time of the process, both sides warm, samples of the sides alternating,
+the first result compared with Python's. `jl.config.settle` is "measure", as it is for a user: a call is made
+until the function has settled for it, or has taken its share of the time. What a call changes in its arguments it does to
+copies, made before the clock starts; what it prints goes nowhere. A ratio is Python's time divided by that under `jl.jit`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.pinning import CORE, pin
+
+if __name__ == "__main__":
+    pin()
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import copy  # noqa: E402
+import io  # noqa: E402
+import json  # noqa: E402
+import math  # noqa: E402
+import os  # noqa: E402
+import platform  # noqa: E402
+import statistics  # noqa: E402
+import time  # noqa: E402
+import types  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable, Sequence  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+import jitlab as jl  # noqa: E402
+from benchmarks.programs.alike import difference, state  # noqa: E402
+from benchmarks.programs.record import SIZES, Given, Program  # noqa: E402
+from benchmarks.programs.registry import PROGRAMS  # noqa: E402
+from benchmarks.run import SAMPLE_SECONDS, settle, table  # noqa: E402
+
+TIMES_MORE = 40  # calls until a function has settled, at most
+WARM_SECONDS = 5.0  # and seconds
+MOST_COPIES = 200  # of arguments that calls change
+BOUND = 1e-9  # of the largest results, sums of a million terms
+LOSES, AT_LEAST = 0.9, 1e-7  # a row that loses: its ratio, and the seconds of a call
+
+
+def called(function: Callable[..., Any], given: Given) -> Any:
+    result = function(*given.args, **given.kwargs)
+    return list(result) if isinstance(result, types.GeneratorType) else result
+
+
+def outcome(function: Callable[..., Any], given: Given) -> Any:
+    """What a call gives and leaves in its arguments."""
+    return state([called(function, given), given])
+
+
+def seconds_of(function: Callable[..., Any], many: Sequence[Given]) -> float:
+    """Processor time of one call of these."""
+    start = time.process_time()
+    for given in many:
+        called(function, given)
+    return (time.process_time() - start) / len(many)
+
+
+def is_changed_by(program: Program, size: str) -> bool:
+    """Does a call do something to its arguments?"""
+    given = program.arguments(size)
+    called(program.function, given)
+    return bool(difference(state(given), state(program.arguments(size))))
+
+
+def way_of(compiled: Any) -> str:
+    """How calls of the kind that was seen last go: one function is made for each case."""
+    (trial,) = compiled._trials.values()
+    if trial.way == "Python":
+        return "Python"
+    return ("pieces" if trial.pieces else "compiled") + ("" if trial.way else ", not settled")
+
+
+def measure(program: Program, size: str, seconds: float) -> dict[str, Any]:
+    plain, compiled = program.function, jl.jit(program.function)
+    changes = is_changed_by(program, size)
+    fresh = program.arguments(size)
+
+    def copies(count: int) -> list[Given]:
+        return [copy.deepcopy(fresh) for _ in range(count)] if changes else [fresh] * count
+
+    wrong = difference(outcome(compiled, copies(1)[0]), outcome(plain, copies(1)[0]), BOUND)
+    if wrong:
+        raise SystemExit(f"{program.name}, {size}: not what Python gives: {wrong[:300]}")
+    end = time.monotonic() + WARM_SECONDS
+    for _ in range(TIMES_MORE):
+        called(compiled, copies(1)[0])
+        settle()
+        if next(iter(compiled._trials.values())).way or time.monotonic() > end:
+            break
+    sides = {"python": plain, "jit": compiled}
+    calls = {}
+    for side, function in sides.items():
+        once = seconds_of(function, copies(1))
+        calls[side] = max(1, min(int(SAMPLE_SECONDS / max(once, 1e-7)), MOST_COPIES if changes else 100_000))
+    times: dict[str, list[float]] = {side: [] for side in sides}
+    end = time.monotonic() + 2 * seconds
+    while time.monotonic() < end or (len(times["jit"]) < 5 and time.monotonic() < end + WARM_SECONDS):
+        for side, function in sides.items():
+            times[side].append(seconds_of(function, copies(calls[side])))
+    found = {side: {"min": min(taken), "median": statistics.median(taken)} for side, taken in times.items()}
+    return {
+        "program": program.name, "size": size, "n": program.numbers[SIZES.index(size)], "times": found,
+        "ratio": found["python"]["min"] / found["jit"]["min"], "way": way_of(compiled), "samples": len(times["jit"]),
+        "in_pieces": next(iter(compiled._trials.values())).pieces,
+    }  # fmt: skip
+
+
+def loses(case: dict[str, Any]) -> bool:
+    times = case["times"]
+    return case["ratio"] < LOSES and times["jit"]["min"] - times["python"]["min"] > AT_LEAST
+
+
+def geometric_mean(ratios: Sequence[float]) -> str:
+    return f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f} of {len(ratios)}" if ratios else "none"
+
+
+def as_rows(cases: Sequence[dict[str, Any]]) -> str:
+    rows = [["program", "size", "way", "n", "Python, µs", "jl.jit, µs", "ratio"]]
+    for case in cases:
+        python, jit = (f"{case['times'][side]['min'] * 1e6:.1f}" for side in ("python", "jit"))
+        rows.append([case["program"], case["size"], case["way"], str(case["n"]), python, jit, f"{case['ratio']:.2f}"])
+    return table(rows, 3)
+
+
+def summary(cases: Sequence[dict[str, Any]]) -> str:
+    lines = [f"geometric mean of the ratios: {geometric_mean([case['ratio'] for case in cases])}"]
+    for size in SIZES:
+        lines.append(f"  {size}: {geometric_mean([case['ratio'] for case in cases if case['size'] == size])}")
+    pieces = [case["ratio"] for case in cases if case["in_pieces"]]
+    lines.append(f"  captured in pieces: {geometric_mean(pieces)}")
+    lines.append(f"  captured whole: {geometric_mean([case['ratio'] for case in cases if not case['in_pieces']])}")
+    losing = [case for case in cases if loses(case)]
+    lines.append(f"below {LOSES}, by more than 0.1 µs: {len(losing)} of {len(cases)}")
+    return "\n".join(lines + [as_rows(losing)] * bool(losing))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.programs", description="Programs as they are, under jl.jit.")
+    parser.add_argument("--only", metavar="NAMES", help="programs, comma separated")
+    parser.add_argument("--sizes", metavar="NAMES", default=",".join(SIZES), help=f"of {', '.join(SIZES)}; comma separated")
+    parser.add_argument("--seconds", type=float, default=0.2, help="time a side and case (default 0.2)")
+    parser.add_argument("--json", metavar="PATH", help="write everything there too")
+    options = parser.parse_args(arguments)
+    names, sizes = options.only.split(",") if options.only else list(PROGRAMS), options.sizes.split(",")
+    for name, known in [(name, PROGRAMS) for name in names] + [(size, SIZES) for size in sizes]:
+        if name not in known:
+            parser.error(f"there is no {name!r}; there are {', '.join(known)}")
+    about = {
+        "machine": platform.machine(), "cores": os.cpu_count(), "core": CORE, "python": platform.python_version(),
+        "numpy": np.__version__, "jitlab": jl.__version__, "settle": jl.config.settle,
+    }  # fmt: skip
+    print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
+    warnings.simplefilter("ignore")
+    cases = []
+    for name in names:
+        for size in sizes:
+            with contextlib.redirect_stdout(io.StringIO()):
+                cases.append(measure(PROGRAMS[name], size, options.seconds))
+            print(f"{name}, {size}: {cases[-1]['ratio']:.2f}", file=sys.stderr, flush=True)
+    print(as_rows(cases))
+    print(summary(cases))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"about": about, "cases": cases}, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
