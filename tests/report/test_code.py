@@ -11,7 +11,7 @@ from code_functions import FUNCTIONS
 
 import jitlab as jl
 from jitlab.errors import OptionError
-from jitlab.report.build.code import code_of, known_stages
+from jitlab.report.build.code import known_stages
 from jitlab.report.report import Report
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.cpu_schedule import scheduled
@@ -176,7 +176,7 @@ def test_the_code_is_there_after_the_function_is_gone():
     report = jl.explain(f, np.ones(64))
     del f, gone
     gc.collect()
-    code = code_of(report, report.clusters[0].name, "asm")
+    code = report.code(report.clusters[0].name, "asm").to_json()
     assert code["share"] == 1.0 and code["stage"] == "asm" and code["note"] is None
     assert all(set(line) == {"text", "at", "ops", "kernel", "noise"} for line in code["lines"])
 
@@ -208,7 +208,7 @@ def test_code_is_shown_while_other_threads_run_and_ask(reports):
     running = jl.jit(function)
     stages = ["program", "llvm", "llvm-optimized", "asm"]
     with ThreadPoolExecutor(6) as pool:
-        asked = [pool.submit(code_of, report, name, stage) for stage in stages * 2]
+        asked = [pool.submit(report.code, name, stage) for stage in stages * 2]
         ran = [pool.submit(running, *arguments()) for _ in range(4)]
         answers = [future.result() for future in asked]
         assert all(len(future.result()) == 3 for future in ran)

@@ -105,8 +105,6 @@ class Comparison:
         is nothing to compare. `between(done, total)` is called before each round, and may raise."""
         if refusal := self._why_not():
             return refusal
-        if not self.calls:
-            return "nothing was compiled in this cell"
         for call in {id(call.executable): call for call in self.calls}.values():
             call.executable.settle()
             warm_up(call)
@@ -149,8 +147,6 @@ class Comparison:
         """Each compiled graph's last run beside NumPy, output by output, told to `recording`. Returns why there is nothing."""
         if refusal := self._why_not():
             return refusal
-        if not self.calls:
-            return "nothing was compiled in this cell"
         rows: list[dict[str, Any]] = []
         for call in {id(call.executable): call for call in self.calls}.values():
             with drawing_again(call):
@@ -181,7 +177,11 @@ class Comparison:
 
     def _why_not(self) -> str:
         """A comparison needs every run."""
-        return self.refused or (f"{next(iter(self.left_out))} acts on the world outside" if self.left_out else "")
+        if self.refused:
+            return self.refused
+        if self.left_out:
+            return f"{next(iter(self.left_out))} acts on the world outside"
+        return "" if self.calls else "nothing was compiled in this cell"
 
     def _refuse(self, why: str) -> None:
         self.refused = why

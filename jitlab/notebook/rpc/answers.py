@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jitlab.report.store import summary
 
 from .jobs import Refused
-from .requests import Json, Maybe, Whole, request, run_of
+from .requests import Json, Maybe, Whole, report_of, request, run_of
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import Session
@@ -30,10 +30,7 @@ def part(session: Session, cell: str, part: str, cluster: str | None, start: int
     """Details of a report that went as a summary."""
     if not 0 <= stop - start <= summary.MOST_PART:
         raise Refused(f"start and stop are {stop - start} apart", why=f"one part has at most {summary.MOST_PART} items")
-    report = session.report_of(run_of(session, cell))
-    if report is None:
-        raise Refused("jitlab has no report of this cell.", hint="run the cell again")
-    return {"part": summary.part(report.data, part, cluster, start, stop)}
+    return {"part": summary.part(report_of(session, cell).data, part, cluster, start, stop)}
 
 
 @request("cancel", job=str)

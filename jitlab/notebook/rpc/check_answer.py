@@ -30,8 +30,7 @@ def check(session: Session, cell: str) -> Json:
     def work(context: JobContext) -> Json:
         rows: list[OutputCheck] = []
         for done, (call, _) in enumerate(kept):
-            context.progress(done, len(kept))
-            context.checkpoint()
+            context.between(done, len(kept))
             with drawing_again(call):
                 found = check_calls(run.title, [(call.executable, call.arguments)], context.checkpoint)
             if found.refusal:

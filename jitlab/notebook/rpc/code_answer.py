@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jitlab.report.build.code import code_of, known_stages
+from jitlab.report.build.code import known_stages
 
-from .jobs import Refused
-from .requests import Json, Maybe, request, run_of
+from .requests import Json, Maybe, report_of, request
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import Session
@@ -17,7 +16,4 @@ if TYPE_CHECKING:
 @request("code", cell=str, cluster=str, stage=known_stages(), plan=Maybe(str))
 def code(session: Session, cell: str, cluster: str, stage: str, plan: str | None = None) -> Json:
     """The lines of a stage, each with its lines of the program. `plan`: where two have a cluster of that name."""
-    report = session.report_of(run_of(session, cell))
-    if report is None:
-        raise Refused("jitlab has no report of this cell.", hint="run the cell again")
-    return {"code": code_of(report, cluster, stage, plan)}
+    return {"code": report_of(session, cell).code(cluster, stage, plan=plan).to_json()}

@@ -87,6 +87,11 @@ class JobContext:
         """Say how far the job is; the panel hears of it."""
         self._jobs._progress(self._job, done, total)
 
+    def between(self, done: int, total: int) -> None:
+        """Both of them, for work that asks between its rounds."""
+        self.progress(done, total)
+        self.checkpoint()
+
     def is_unfinished(self) -> None:
         """Say that the result is not all: the job keeps its memory when it ends, and can be continued."""
         self._job.unfinished = True
@@ -170,9 +175,7 @@ class Jobs:
         """A cell starts: returns when no round of a job is being run. `title` is "In [9]"; None for a request without one."""
         with self._changed:
             self._cells.append(title)
-            running = self._running()
-            if running is not None and self._in_round:
-                self._changed.wait_for(lambda: not self._in_round)
+            self._changed.wait_for(lambda: not self._in_round)
             for job in self._jobs.values():
                 if job.state == "queued":
                     self._say(job)
@@ -276,9 +279,6 @@ class Jobs:
     # ---- with the lock held
     def _next(self) -> Job | None:
         return next((job for job in self._jobs.values() if job.state == "queued"), None)
-
-    def _running(self) -> Job | None:
-        return next((job for job in self._jobs.values() if job.state == "running"), None)
 
     def _end(self, job: Job, state: str) -> None:
         job.state = state

@@ -244,12 +244,15 @@ class Link:
         self.attached = False
         self._assured = None
         self._replay_since = None
-        self._pending.clear()
-        self._pending_count = 0
-        self._unheld.clear()
+        self._drop_pending()
         self._unsent.clear()
         self._unsent_jobs.clear()
         self._waiting.clear()
+
+    def _drop_pending(self) -> None:
+        self._pending.clear()
+        self._pending_count = 0
+        self._unheld.clear()
 
     # ---- the thread
     def _start(self) -> None:
@@ -305,9 +308,7 @@ class Link:
             waits.append(due_in)
             return []
         missed = [entry for entry in self._ring if entry[0] > self._replay_since]
-        self._pending.clear()  # the ring held them too
-        self._pending_count = 0
-        self._unheld.clear()
+        self._drop_pending()  # the ring held them too
         had = {cell: mark for cell, (_, mark, _) in self._reports.items() if self._replay_have.get(cell) == mark}
         self._unsent.update(cell for cell in self._reports if cell not in had)
         self._unsent_jobs.update(self._jobs)
@@ -327,9 +328,7 @@ class Link:
             return []
         self._batched = self._clock()
         message = self._batch(self._pending, self._unheld)
-        self._pending.clear()
-        self._pending_count = 0
-        self._unheld.clear()
+        self._drop_pending()
         return [self._spent(message)]
 
     def _assurance(self, told: bool, waits: list[float]) -> list[Message]:

@@ -36,13 +36,9 @@ def whatif(
     names = getattr(session.shell, "user_ns", {})
 
     def run(context: JobContext) -> Json:
-        def between(done: int, total: int) -> None:
-            context.progress(done, total)
-            context.checkpoint()
-
         with drawing_again(call):
             answer = ask(
-                call.executable, call.arguments, question, names=names, seconds=ROUNDS_SECONDS, between=between,
+                call.executable, call.arguments, question, names=names, seconds=ROUNDS_SECONDS, between=context.between,
                 memory=context.memory, aside=context.aside,
             )  # fmt: skip
         result = answer.to_json()
@@ -61,15 +57,11 @@ def try_all(session: Session, cell: str, plan: str) -> Json:
     call, note = session.inputs.call(cell, plan)
 
     def run(context: JobContext) -> Json:
-        def between(done: int, total: int) -> None:
-            context.progress(done, total)
-            context.checkpoint()
-
         seconds = SWEEP_SECONDS * (1 + context.continued)
         memory = context.memory
         with drawing_again(call):
             found = sweep(
-                call.executable, call.arguments, seconds=seconds, between=between, memory=memory, aside=context.aside
+                call.executable, call.arguments, seconds=seconds, between=context.between, memory=memory, aside=context.aside
             )  # fmt: skip
         if found.stopped:
             context.is_unfinished()
@@ -104,13 +96,9 @@ def measure(session: Session, cell: str) -> Json:
     recording = run.recording
 
     def work(context: JobContext) -> Json:
-        def between(done: int, total: int) -> None:
-            context.progress(done, total)
-            context.checkpoint()
-
         assert recording is not None
         with session.deaf():
-            why = comparison.replay(recording, between)
+            why = comparison.replay(recording, context.between)
         if why:
             raise Refused(f"NumPy can't be timed: {why}.")
         session.push_soon(run)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from .jobs import Refused
-from .requests import Json, Maybe, Text, Whole, request, run_of
+from .requests import Json, Maybe, Text, Whole, report_of, request
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import Session
@@ -33,9 +33,7 @@ def page(session: Session, cell: str, form: str, start: int, notebook: str | Non
 
 
 def _text(session: Session, cell: str, form: str, notebook: str) -> str:
-    report = session.report_of(run_of(session, cell))
-    if report is None:
-        raise Refused("jitlab has no report of this cell.", hint="run the cell again")
+    report = report_of(session, cell)
     text = report.to_html(notebook=notebook) if form == "html" else report.to_svg()
     return text.encode("utf-8", "backslashreplace").decode()  # what user text holds may not be sent as it is
 

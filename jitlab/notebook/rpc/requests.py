@@ -21,6 +21,7 @@ from .jobs import Refused, sentence_of
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import CellRun, Session
+    from jitlab.report import Report
 
 Json = dict[str, Any]
 Answer = Callable[..., Json]
@@ -205,6 +206,14 @@ def run_of(session: Session, cell: str) -> CellRun:
     if run is None:
         raise Refused("jitlab has no report of this cell.", hint="run the cell again")
     return run
+
+
+def report_of(session: Session, cell: str) -> Report:
+    """The newest report of a cell; for who answers."""
+    report = session.report_of(run_of(session, cell))
+    if report is None:
+        raise Refused("jitlab has no report of this cell.", hint="run the cell again")
+    return report
 
 
 REQUESTS: dict[str, Request] = {}

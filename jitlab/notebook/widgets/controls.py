@@ -85,28 +85,24 @@ def control_for(name: str, value: Any, sizes: Sizes) -> Control:
     widget: Any
     if isinstance(value, (bool, np.bool_)):
         widget = ipywidgets.Checkbox(value=bool(value), indent=False, **options)
-        return Control(name, value, widget, lambda: type(value)(widget.value))
-    if isinstance(value, (int, np.integer)):
+    elif isinstance(value, (int, np.integer)) and abs(int(value)) > 10_000:
+        widget = ipywidgets.IntText(value=int(value), **options)
+    elif isinstance(value, (int, np.integer)):
         wide = max(10, 4 * abs(int(value)))
-        near = abs(int(value)) <= 10_000
-        widget = (
-            ipywidgets.IntSlider(value=int(value), min=-wide if value < 0 else 0, max=wide, continuous_update=False, **options)
-            if near
-            else ipywidgets.IntText(value=int(value), **options)
-        )
-        return Control(name, value, widget, lambda: type(value)(widget.value))
-    if isinstance(value, (float, np.floating)) and np.isfinite(value):
+        least = -wide if value < 0 else 0
+        widget = ipywidgets.IntSlider(value=int(value), min=least, max=wide, continuous_update=False, **options)
+    elif isinstance(value, (float, np.floating)) and np.isfinite(value):
         most = 4 * abs(float(value)) or 1.0
         widget = ipywidgets.FloatSlider(
             value=float(value), min=-most if value < 0 else 0.0, max=most, step=most / 400, readout_format=".4g",
             continuous_update=False, **options,
         )  # fmt: skip
-        return Control(name, value, widget, lambda: type(value)(widget.value))
-    if isinstance(value, str):
+    elif isinstance(value, str):
         widget = ipywidgets.Text(value=value, continuous_update=False, **options)
         return Control(name, value, widget, lambda: widget.value)
-    widget = ipywidgets.Label(f"{label}: {_short(value)}")
-    return Control(name, value, widget, lambda: value)
+    else:
+        return Control(name, value, ipywidgets.Label(f"{label}: {_short(value)}"), lambda: value)
+    return Control(name, value, widget, lambda: type(value)(widget.value))
 
 
 def _array(label: str, array: Any, sizes: Sizes) -> Control:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import ipywidgets
@@ -116,30 +117,18 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             _output({PLOTLY: json.loads(figure.to_json()), "text/plain": f"time, bytes and roofline of {self.name}"}),
         )
 
-    def _working(self, text: str) -> _Working:
-        return _Working(self, text)
-
-
-class _Working:
-    """While something runs the buttons rest; an error of the function is told in the status, as its last line says it."""
-
-    def __init__(self, explorer: Explorer, text: str) -> None:
-        self.explorer, self.text = explorer, text
-
-    def __enter__(self) -> None:
-        self.explorer.status.value = self.text
-        self._rest(True)
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> bool:
-        self._rest(False)
-        if isinstance(error, Exception):
+    @contextmanager
+    def _working(self, text: str) -> Iterator[None]:
+        """While something runs the buttons rest; an error of the function is told in the status, as its last line says it."""
+        self.status.value = text
+        self.run_button.disabled = self.check_button.disabled = True
+        try:
+            yield
+        except Exception as error:
             line = str(error).strip().split("\n")[0]
-            self.explorer.status.value = clean(f"{type(error).__name__}: {line}")
-            return True
-        return False
-
-    def _rest(self, disabled: bool) -> None:
-        self.explorer.run_button.disabled = self.explorer.check_button.disabled = disabled
+            self.status.value = clean(f"{type(error).__name__}: {line}")
+        finally:
+            self.run_button.disabled = self.check_button.disabled = False
 
 
 def _goes_on(spent: Sequence[float]) -> bool:

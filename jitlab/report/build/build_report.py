@@ -73,7 +73,7 @@ def report_json(recording: Recording) -> Json:
         "ops": [op for plan in plans for op in _ops(plan, recording)],
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
-        "boundaries": [_boundary(edge, plan) for plan in plans for edge in plan.json["boundaries"]],
+        "boundaries": _of_plans(plans, "boundaries"),  # a reason is a clause: who shows it says "Not fused" himself
         "retraces": [_retrace(event, recording, titles) for event in recording.traces if _cause(event) != VariantCause.LAYOUT],
         "fallbacks": [],
         "variants": _variants(recording, titles),
@@ -83,8 +83,8 @@ def report_json(recording: Recording) -> Json:
             for (function, what, lines), times in recording.frozen.items()
         ],
         "loops": _loops(recording, titles),
-        "temporaries": [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get("temporaries", ())],
-        "copies": [copy for plan in plans for copy in _copies(plan)],
+        "temporaries": _of_plans(plans, "temporaries"),
+        "copies": _of_plans(plans, "copies"),
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": []},
         "run": origin(recording.began),
@@ -282,9 +282,9 @@ def _activity(plan: _Plan, recording: Recording) -> Json:
     }  # fmt: skip
 
 
-def _boundary(edge: Json, plan: _Plan) -> Json:
-    """The reason is a clause: who shows it says "Not fused" himself."""
-    return {**edge, "plan": plan.title}
+def _of_plans(plans: Iterable[_Plan], key: str) -> list[Json]:
+    """The entries of a list of each plan, with its title."""
+    return [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get(key, ())]
 
 
 def _cause(event: Any) -> str:
@@ -432,10 +432,6 @@ def _loop_head(lines: Iterable[Any]) -> str:
         if head:
             return re.sub(r":\s*(#.*)?$", "", head[0])
     return ""
-
-
-def _copies(plan: _Plan) -> list[Json]:
-    return [{**copy, "plan": plan.title} for copy in plan.json.get("copies", ())]
 
 
 def _source_line(lines: Iterable[Any]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jitlab.ir import UNKNOWN, ClusterCode, Origin, Origins
 from jitlab.ir.programs.program_lines import located_lines
@@ -21,9 +21,6 @@ from jitlab.messages.escape import clean
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import code_stages, target_of
 from jitlab.targets.target import Listed, Listing
-
-if TYPE_CHECKING:
-    from jitlab.report.report import Report
 
 Json = dict[str, Any]
 
@@ -294,7 +291,3 @@ def _gutter(at: Sequence[tuple[str, int]], several: bool) -> str:
         return ",".join(str(line) for _, line in at)
     return ",".join(f"{clean(file).rsplit('/', 1)[-1]}:{line}" for file, line in at)
 
-
-def code_of(report: Report, cluster: str, stage: str, plan: str | None = None) -> Json:
-    """What the panel's request `code` is answered with. Thread-safe: it reads what is kept and runs nothing."""
-    return report.code(cluster, stage, plan=plan).to_json()

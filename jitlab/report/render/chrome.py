@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.support.lazy_dataclass import dataclass
+
+from . import wording
 
 Json = dict[str, Any]
 
@@ -232,7 +232,7 @@ def _memory(made: list[tuple[Json, Any]], values: _Values, first_id: int) -> lis
     changes: list[tuple[int, int]] = []
     for number, tensor in enumerate(tensors, first_id):
         op = tensor["op"]
-        size = _bytes(op["shape"], op["dtype"])
+        size = wording.nbytes(op)
         common = {"cat": "Tensor", "name": op["name"], "pid": tensor["pid"], "tid": 0, "id": number}
         told = {"tensor_description": f"{op['dtype']}[{', '.join(map(str, op['shape']))}], {size} bytes"}
         events += [
@@ -247,9 +247,3 @@ def _memory(made: list[tuple[Json, Any]], values: _Values, first_id: int) -> lis
         events.append({"ph": "C", "cat": "Memory", "name": "cpu", "pid": 0, "tid": 0, "ts": time, "args": {"cpu": held}})
     return events
 
-
-def _bytes(shape: Iterable[int], dtype: str) -> int:
-    try:
-        return int(np.prod(list(shape), dtype=np.int64)) * np.dtype(dtype).itemsize
-    except TypeError:
-        return 0

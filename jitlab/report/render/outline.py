@@ -333,9 +333,8 @@ def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
 
 
 def _statement(statement: Json) -> Box:
-    text = clean(str(statement["text"]).split("\n", 1)[0])
     return Box(
-        kind="statement", name=text if len(text) <= 40 else text[:39] + "…",
+        kind="statement", name=_short(str(statement["text"]).split("\n", 1)[0]),
         lines=wording.line_text(wording.numbers_of(statement["lines"])), seconds=statement["seconds"],
         calls=statement["calls"], why=f"Run by Python: {clean(statement['reason']['text'])}",
     )  # fmt: skip

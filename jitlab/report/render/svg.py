@@ -7,7 +7,7 @@ when a sanitiser strips that.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -24,6 +24,7 @@ MIDDLE = 452  # the left column ends 16 before, the right one begins 8 after
 MOST_BYTES = 40_000
 FITTED = 60  # text that is wider takes the room it was measured to take, whatever font the reader has
 MOST_NESTS = 4  # shown of a loop
+STEP = 5.0  # between the lines of a pattern
 
 GROUND, TEXT, MUTED, LINE = "#ffffff", "#1f1f1f", "#5a5a5a", "#767676"
 CLUSTERS = ("#0067a5", "#007a5a", "#8a6500", "#5a50b0", "#4b6a7c", "#7a5230")
@@ -308,10 +309,7 @@ class Drawing:
             f' xml:space="preserve" fill="{TEXT}">{_escaped(text)}</text>'
         )
 
-    def rect(
-        self, x: float, y: float, wide: float, high: float, *, stroke: str, fill: str = "none", ground: bool = False
-    ) -> None:
-        fill = GROUND if ground else fill
+    def rect(self, x: float, y: float, wide: float, high: float, *, stroke: str, fill: str = "none") -> None:
         self._parts.append(
             f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(wide)}" height="{_n(high)}" fill="{fill}" stroke="{stroke}"/>'
         )
@@ -345,34 +343,27 @@ class Drawing:
 def _hatch(x: float, y: float, wide: float, high: float, pattern: int, lean: int = 1) -> Iterable[str]:
     """Path data of a pattern (diagonal, horizontal, dots, vertical, grid) clipped to a box."""
     right, bottom = x + wide, y + high
-    step = 5.0
     if pattern == 1:
-        start = x - high + step
-        while start < right:
+        for start in _steps(x - high + STEP, right):
             # a line at 45 degrees from the bottom edge at `start` to the top edge, clipped on both sides
             x0, x1 = max(start, x), min(start + high, right)
             if x1 - x0 > 0.8:
                 y0, y1 = (bottom - (x0 - start), bottom - (x1 - start)) if lean > 0 else (y + (x0 - start), y + (x1 - start))
                 yield f"M{_n(x0)} {_n(y0)}L{_n(x1)} {_n(y1)}"
-            start += step
     if pattern in (2, 5):
-        at = y + 3
-        while at < bottom - 0.5:
-            yield f"M{_n(x)} {_n(at)}h{_n(wide)}"
-            at += step
+        yield from (f"M{_n(x)} {_n(at)}h{_n(wide)}" for at in _steps(y + 3, bottom - 0.5))
     if pattern == 3:
-        at = y + 3
-        while at < bottom - 1:
-            left = x + min(3.0, wide / 2)
-            while left < right:
-                yield f"M{_n(left - 0.9)} {_n(at)}h1.8"
-                left += step
-            at += step
+        for at in _steps(y + 3, bottom - 1):
+            yield from (f"M{_n(left - 0.9)} {_n(at)}h1.8" for left in _steps(x + min(3.0, wide / 2), right))
     if pattern in (4, 5):
-        at = x + min(3.0, wide / 2)
-        while at < right:
-            yield f"M{_n(at)} {_n(y)}v{_n(high)}"
-            at += step
+        yield from (f"M{_n(at)} {_n(y)}v{_n(high)}" for at in _steps(x + min(3.0, wide / 2), right))
+
+
+def _steps(at: float, end: float) -> Iterator[float]:
+    """Where the lines of a pattern stand."""
+    while at < end:
+        yield at
+        at += STEP
 
 
 def width(text: str, size: float, bold: bool = False) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from textwrap import wrap
 from typing import Any
@@ -36,11 +36,12 @@ def report_text(data: Mapping[str, Any]) -> str:
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
-    lines = [*_head(o), *(_folded("", clean(repeated["text"])) if repeated else ())]
+    lines = _head(o)
     if repeated:
-        lines += _folded("", wording.own_run(data["verdict"]["seconds"]))
+        lines += [*_folded("", clean(repeated["text"])), *_folded("", wording.own_run(data["verdict"]["seconds"]))]
     lines += _slowest(data)
-    lines += [*(_folded("", clean(first_run["text"])) if first_run else ()), *_next(o)]
+    lines += _folded("", clean(first_run["text"])) if first_run else []
+    lines += _next(o)
     shown = data.get("show", PARTS)
     if "graph" not in shown:
         o = replace(o, boxes=(), hidden=0, loops=(), more_loops=0)
@@ -55,10 +56,9 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
         lines += _box(box)
     if o.hidden:
         lines.append(f"… and {o.hidden} more, each faster than these")
-    for n, text in enumerate(in_words(data)):
-        lines += _folded("" if n < 2 else "  ", text, indent="  " if n < 2 else "    ")
-    for n, text in enumerate(numerics_in_words(data)):
-        lines += _folded("" if n < 1 else "  ", text, indent="  " if n < 1 else "    ")
+    for heads, texts in ((2, in_words(data)), (1, numerics_in_words(data))):
+        for n, text in enumerate(texts):
+            lines += _folded("" if n < heads else "  ", text, indent="  " if n < heads else "    ")
     if o.loops:
         lines.append("")
     for loop in o.loops:
@@ -115,10 +115,8 @@ def _box(box: Box) -> list[str]:
                     lines += _folded("     ", cut.flip)
             if len(kernel.cuts) > MOST_CUTS:
                 lines.append(f"  // and {units.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
-            more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
-            named = [kernel.name, f"({kernel.lines})"] if kernel.lines else [kernel.name]
-            shown = " ".join([*named, *kernel.ops[:MOST_OPS], *more])
-            lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
+            where = f" ({kernel.lines})" if kernel.lines else ""
+            lines += _timed(f"  {kernel.name}{where} {_named(kernel.ops)}", kernel.seconds, kernel.note)
             lines += _inside(kernel)
         if box.more_kernels:
             lines.append(f"  … and {units.counted(box.more_kernels, 'more kernel')}, each faster than these")
@@ -142,12 +140,16 @@ def _inside(kernel: KernelRow) -> list[str]:
     for nest in kernel.inside[:MOST_NESTS]:
         for cut in nest.cuts:
             lines += _folded("     // ", cut.head, indent="        ")
-        more = [f"+{len(nest.ops) - MOST_OPS}"] if len(nest.ops) > MOST_OPS else []
         where = f" ({nest.lines})" if nest.lines else ""
-        lines += _folded("     ", " ".join([*nest.ops[:MOST_OPS], *more]) + where, indent="       ")
+        lines += _folded("     ", _named(nest.ops) + where, indent="       ")
     if len(kernel.inside) > MOST_NESTS:
         lines.append(f"     and {len(kernel.inside) - MOST_NESTS} more nests")
     return lines
+
+
+def _named(ops: Sequence[str]) -> str:
+    more = [f"+{len(ops) - MOST_OPS}"] if len(ops) > MOST_OPS else []
+    return " ".join([*ops[:MOST_OPS], *more])
 
 
 def _timed(text: str, seconds: float | None, note: str) -> list[str]:

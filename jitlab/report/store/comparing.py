@@ -71,17 +71,17 @@ class Noise:
     between: float
 
 
-def comparison(before: Json, after: Json, against: Json, run: int | None = None) -> Json:
-    """The `comparison` of docs/reference/report-format.md, of two `runs.run_facts`; `against` says what `before` is."""
+def compared(before: Json, after: Json, against: Json | None = None, run: int | None = None) -> RunComparison:
+    """The comparison of two `runs.run_facts`; `against` says what `before` is."""
     pairs = aligned(before["parts"], after["parts"])
     noise = Noise((before["others"] or 0.0, after["others"] or 0.0), max(before["between"], after["between"]))
     rows = [_whole_row(before, after, noise), *(_row(*pair, noise) for pair in pairs)]
-    return {
-        "run": run, "against": dict(against), "rows": rows, "plan_changes": _plan_changes(pairs),
+    return RunComparison({
+        "run": run, "against": dict(against or {"run": None}), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
         "samples": [len(before["samples"]), len(after["samples"])], "runs": [list(before["runs"]), list(after["runs"])],
         "note": " ".join(_notes(before, after)) or None, "needs": _needs(before, after),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def aligned(before: Sequence[Json], after: Sequence[Json]) -> list[Pair]:
@@ -200,7 +200,7 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     else:
         which = against_text(found.data["against"])
         cure = "pin one after more runs" if "baseline" in found.data["against"] else "compare with a later run"
-        few = f"{which[0].upper()}{which[1:]} has {units.counted(before, 'timed call')}"
+        few = f"{capital(which)} has {units.counted(before, 'timed call')}"
         needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
     return RunComparison({**found.data, "needs": needs})
 
@@ -223,7 +223,10 @@ def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
         if before and after:
             if before["fingerprint"] == after["fingerprint"]:
                 continue
-            text = _host_changed(after) if part["kind"] == "host" else _cluster_changed(before, after)
+            if part["kind"] == "host":
+                text = f"{_at(after)} runs on the host for another reason now: {after['reason']}."
+            else:
+                text = _cluster_changed(before, after)
         elif part["kind"] == "host":
             text = f"{_at(part)} runs on the host now: {part['reason']}." if after else _host_gone(part, pairs)
         else:
@@ -231,10 +234,6 @@ def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
             text = f"{_at(part)} is new: {what}." if after else f"{_at(part)} is gone: it had {what}."
         found.append({"cluster": part["name"] if part["kind"] == "cluster" else None, "text": text, "lines": part["lines"]})
     return found
-
-
-def _host_changed(after: Json) -> str:
-    return f"{_at(after)} runs on the host for another reason now: {after['reason']}."
 
 
 def _host_gone(part: Json, pairs: Sequence[Pair]) -> str:
@@ -345,15 +344,9 @@ def comparison_text(data: Mapping[str, Any]) -> str:
         lines.append(f"  Retraces: {retraces['before']} before, {retraces['after']} now.")
     if all(data["samples"]):
         lines.append(f"  {data['samples'][0]} and {data['samples'][1]} timed calls; ± is half of the 95 % interval.")
-    if data.get("needs"):
-        lines += wrap(clean(data["needs"]["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
-    if data["note"]:
-        lines += wrap(clean(data["note"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
+    for text in (data["needs"]["text"] if data.get("needs") else "", data["note"] or ""):
+        lines += wrap(clean(text), WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
-def compared(before: Json, after: Json, against: Json | None = None, run: int | None = None) -> RunComparison:
-    return RunComparison(comparison(before, after, against or {"run": None}, run))
-
-
-__all__ = ["RunComparison", "aligned", "compared", "comparison", "comparison_text", "with_runs_needed"]
+__all__ = ["RunComparison", "aligned", "compared", "comparison_text", "with_runs_needed"]

@@ -13,6 +13,7 @@ from jitlab.report.render import wording
 from jitlab.support.statistics import FEWEST, interval, spread
 
 from .fingerprints import short
+from .summary import slowest
 
 Json = dict[str, Any]
 Samples = Mapping[tuple[str, str], Sequence[float]]  # of (plan, cluster or host operation), in seconds
@@ -42,7 +43,7 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: f
         plan = fallback["plan"]
         part = parts.setdefault(("host", like.get(plan, plan), fallback["name"]), _host_part(fallback, function.get(plan, "")))
         _add(part, fallback, known.get((plan, fallback["name"]), ()))
-    ordered = _most_time(list(parts.values()))
+    ordered = slowest(list(parts.values()), MOST_PARTS)
     verdict, cell = data["verdict"], data["cell"]
     return {
         "cell": cell["id"], "title": cell["title"], "source": source_digest(cell["source"]), "error": cell["error"],
@@ -184,13 +185,6 @@ def _same_part(part: Json, run: Json) -> Json | None:
     """The part of a run of the same plan: of equal ones that in the same place."""
     key = part["kind"], part["fingerprint"]
     return next((other for other in run["parts"] if (other["kind"], other["fingerprint"]) == key), None)
-
-
-def _most_time(parts: list[Json]) -> list[Json]:
-    if len(parts) <= MOST_PARTS:
-        return parts
-    slowest = sorted(range(len(parts)), key=lambda i: -parts[i]["seconds"])[:MOST_PARTS]
-    return [parts[i] for i in sorted(slowest)]
 
 
 def _numbers(lines: Iterable[Any]) -> list[int]:
