@@ -13,8 +13,8 @@ test('retraces of one cause are one entry, the most time lost first', () => {
     ['lr changed 5 times', 'X changed once']
   );
   assert.deepEqual(
-    [entries[0]?.before, entries[0]?.after, entries[0]?.more, entries[0]?.where],
-    ['0.1', '0.095', 4, 'lines 10–11']
+    [entries[0]?.changes[0], entries[0]?.count, entries[0]?.where],
+    [{ argument: 'lr', before: '0.1', after: '0.095' }, 5, 'lines 10–11']
   );
 });
 
@@ -120,7 +120,7 @@ test('a report that version 1 wrote opens: its calls are code, a call that canno
   );
   const { entries } = ledgerOf(report(version1));
   assert.deepEqual(
-    entries.map(({ argument, unfixed }) => [argument, unfixed?.code]),
-    entries.map(({ argument, fix }) => [argument, fix ? undefined : 'nothing'])
+    entries.map(({ changes, unfixed }) => [changes[0]?.argument, unfixed?.code]),
+    entries.map(({ changes, fix }) => [changes[0]?.argument, fix ? undefined : 'nothing'])
   );
 });

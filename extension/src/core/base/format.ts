@@ -111,6 +111,16 @@ export function arrayBytes(dtype: string, shape: readonly number[]): number | nu
   return Number.isNaN(bits) ? null : shape.reduce((product, extent) => product * extent, bits / 8);
 }
 
+/** What there is of some texts, with something between. */
+export function joined(between: string, ...parts: readonly (string | false | null | undefined)[]): string {
+  return parts.filter(Boolean).join(between);
+}
+
+/** The same as sentences. */
+export function sentences(...parts: readonly string[]): string {
+  return joined(' ', ...parts.map(sentence));
+}
+
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }

@@ -7,22 +7,9 @@ export const INKS = [
 export type Ink = (typeof INKS)[number];
 
 /** A fill that says what a thing is by colour and pattern at once. */
-export type Mark =
-  | 'c0'
-  | 'c1'
-  | 'c2'
-  | 'c3'
-  | 'c4'
-  | 'c5'
-  | 'host'
-  | 'op'
-  | 'statement'
-  | 'copy'
-  | 'capture'
-  | 'passes'
-  | 'quick'
-  | 'codegen'
-  | 'load';
+export type Mark = ClusterMark | CompileMark | 'host' | 'op' | 'statement' | 'copy';
+type ClusterMark = 'c0' | 'c1' | 'c2' | 'c3' | 'c4' | 'c5';
+type CompileMark = 'capture' | 'passes' | 'quick' | 'codegen' | 'load';
 
 export type Shape = Box | Diamond | Words | Stroke;
 
@@ -113,7 +100,7 @@ export function box(x: number, y: number, width: number, height: number, paint: 
   return { shape: 'box', x, y, width, height, ...paint };
 }
 
-export function clusterMark(color: number): Mark & Ink {
+export function clusterMark(color: number): ClusterMark {
   return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color % 6] ?? 'c0';
 }
 

@@ -13,13 +13,8 @@ export function themeKey(element: HTMLElement): string {
   const style = getComputedStyle(element);
   const { jpThemeName, jpThemeLight } = document.body.dataset;
   const told = ['--jp-layout-color1', '--jp-ui-font-color1', '--jp-brand-color1', '--jp-border-color2', '--jl-c0'];
-  return [
-    jpThemeName,
-    jpThemeLight,
-    style.color,
-    style.fontFamily,
-    ...told.map(name => style.getPropertyValue(name))
-  ].join('|');
+  const tokens = told.map(name => style.getPropertyValue(name));
+  return [jpThemeName, jpThemeLight, style.color, style.fontFamily, ...tokens].join('|');
 }
 
 /** Reads the tokens of style/index.css as they are resolved at `element`. */

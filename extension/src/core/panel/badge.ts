@@ -1,5 +1,5 @@
 import { h, icon } from '../base/dom';
-import { duration, some, spread } from '../base/format';
+import { duration, joined, some, spread } from '../base/format';
 import { swatch } from '../base/marks';
 import type { Report } from '../report/report';
 
@@ -56,7 +56,7 @@ export function fillBadge(button: HTMLElement, report: Report, note: string): vo
     )
   );
   button.replaceChildren(...parts, ...(note ? [h('span.jl-badge-note', note)] : []));
-  const spoken = [badgeText(report).replaceAll(' · ', ', '), note].filter(Boolean).join('. ');
+  const spoken = joined('. ', badgeText(report).replaceAll(' · ', ', '), note);
   button.setAttribute('aria-label', `${report.cell.title}: ${spoken}. Show in the jitlab panel.`);
   button.title = 'Show in the jitlab panel';
 }

@@ -1,6 +1,6 @@
 import { h, icon, iconButton, refill } from '../base/dom';
 import { inCalls } from '../sections/compare/layout';
-import { duration, grouped, some } from '../base/format';
+import { duration, grouped, joined, some } from '../base/format';
 import { openMenu, type MenuItem } from '../base/popup';
 import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from '../report/report';
@@ -70,7 +70,7 @@ export class Head {
         const said = error ? 'error' : seconds === null ? '' : duration(seconds) + inCalls(calls);
         return {
           label: `Compare with run ${run}`,
-          note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),
+          note: joined(' · ', said, retraces ? some(retraces, 'retrace') : ''),
           run: () => this.own.compare(run)
         };
       });

@@ -1,4 +1,5 @@
 import type { KernelAccess } from '../report/kernel';
+import { joined } from '../base/format';
 import { number, record } from '../base/read';
 
 export type PageForm = 'html' | 'svg';
@@ -40,15 +41,8 @@ function fileOf(notebook: string): string {
 /** `softmax.ipynb` and `In [7]` become `softmax-In-7.html`; what is there already keeps its file. */
 export function pageName(notebook: string, title: string, form: PageForm, taken: ReadonlySet<string>): string {
   const file = fileOf(notebook);
-  const stem = [
-    file.replace(/\.[^.]*$/, '') || 'report',
-    title
-      .replace(/[^\p{L}\p{N}]+/gu, ' ')
-      .trim()
-      .replaceAll(' ', '-')
-  ]
-    .filter(Boolean)
-    .join('-');
+  const words = title.replace(/[^\p{L}\p{N}]+/gu, ' ').trim();
+  const stem = joined('-', file.replace(/\.[^.]*$/, '') || 'report', words.replaceAll(' ', '-'));
   let name = `${stem}.${form}`;
   for (let copy = 2; taken.has(name); copy++) {
     name = `${stem}-${copy}.${form}`;

@@ -1,4 +1,4 @@
-import { lines, some } from '../base/format';
+import { joined, lines, some } from '../base/format';
 import type { Checked } from './report';
 
 /** `6 ULP`: rounded up, so that what it says is never less than what is. */
@@ -61,7 +61,7 @@ export function checkedTexts(row: Checked): { name: string; where: string; off: 
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
   return {
     name: row.called ? `${row.called} (${row.op})` : row.op || row.output,
-    where: [lines(row.lines), row.cluster].filter(Boolean).join(' · '),
+    where: joined(' · ', lines(row.lines), row.cluster),
     // The largest of all elements, which the cluster's box says, may be of one whose terms cancel.
     off: isSame
       ? 'same bits'

@@ -1,4 +1,4 @@
-import { lines, duration, sentence, some } from '../../base/format';
+import { duration, joined, lines, sentences, some } from '../../base/format';
 import type { Boundary, Operation } from '../../report/report';
 import { box, type Ink, type Mark } from '../../base/shapes';
 import type { FlowKernel, FlowNode } from './map/boxes';
@@ -43,18 +43,18 @@ export function addKernel(
     pen.words(x + 10, at, leftFacts, 'note', 'muted');
     pen.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
   } else {
-    const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
+    const rows = joined(' · ', leftFacts, rightFacts);
     at = pen.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
   }
   const place = { x, y: top, width, height: at - top + 4 };
   pen.items.push({ id: kernelId, kind: 'kernel', label: kernelLabel(part), level: 2, ...place });
   at = addOps(pen, part.ops, x + 10, at + 10, width - 20, false, 3);
-  const joined =
+  const unmarked =
     node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
       ? 'unmarked; joined its neighbour'
       : '';
-  if (joined) {
-    pen.words(x + 10, at + 8, joined, 'note', 'muted');
+  if (unmarked) {
+    pen.words(x + 10, at + 8, unmarked, 'note', 'muted');
     at += 16;
   }
   frame.height = at - top;
@@ -83,7 +83,7 @@ function addBoundaries(pen: Pen, boundaries: readonly Boundary[], x: number, y: 
     at = pen.addLines(head, line + 14, at, width - 30, 'name', 'text');
     at = pen.addLines(why, line + 14, at, width - 30, 'note', 'text');
     at = pen.addLines(flip, line + 14, at, width - 30, 'note', 'link');
-    const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
+    const label = sentences(head, why, flip);
     const { producer, consumer, plan } = boundary;
     const id = `edge:${pen.idOf(producer, plan)}→${pen.idOf(consumer, plan)}`;
     pen.items.push({

@@ -1,5 +1,5 @@
 import { h, on } from '../../base/dom';
-import { bytes, sentence, some, whereOf } from '../../base/format';
+import { bytes, joined, sentence, some, whereOf } from '../../base/format';
 import type { Report, Temporary } from '../../report/report';
 
 const MOST_ROWS = 20;
@@ -32,10 +32,8 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
       : '',
     rows: sorted.slice(0, MOST_ROWS).map(value => ({
       value,
-      name: [saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))]
-        .filter(Boolean)
-        .join(' → '),
-      where: [whereOf(value), value.cluster].filter(Boolean).join(' · '),
+      name: joined(' → ', saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))),
+      where: joined(' · ', whereOf(value), value.cluster),
       size: bytes(value.bytes),
       why: sentence(value.reason.clause || value.reason.text).replace(/^a(?=n? )|^t(?=he )/, letter =>
         letter.toUpperCase()

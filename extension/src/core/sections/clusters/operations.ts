@@ -1,4 +1,4 @@
-import { some } from '../../base/format';
+import { joined, some } from '../../base/format';
 import { put, type Linked } from '../../report/links';
 import type { Operation } from '../../report/report';
 import { box, clip, words, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
@@ -88,7 +88,7 @@ export function layoutOperations(
       id: `op:${id}`,
       kind: 'op',
       label: body
-        ? `${describe(op)} ${[turnsOf(op), some(body.length, 'operation')].filter(Boolean).join(', ')} inside.`
+        ? `${describe(op)} ${joined(', ', turnsOf(op), some(body.length, 'operation'))} inside.`
         : describe(op),
       level: area.level,
       ...(body && { expanded: area.open.has(`op:${id}`) }),
@@ -109,7 +109,7 @@ export function layoutOperations(
     }
     // Its body stands below in a frame of its own; of a branch both sides, beside one another where there is room.
     const sides = sidesOf(op.name, body);
-    const head = [op.loop || `in each iteration of ${op.op}`, turnsOf(op)].filter(Boolean).join(' · ');
+    const head = joined(' · ', op.loop || `in each iteration of ${op.op}`, turnsOf(op));
     const frames = sides.length ? sides : [[head, body] as const];
     const room = area.width - 12;
     const wide = frames.length * LEAST_SIDE <= room ? (room + 6) / frames.length : room + 6;

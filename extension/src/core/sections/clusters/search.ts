@@ -1,4 +1,4 @@
-import { arrayType, lines, sentence } from '../../base/format';
+import { arrayType, joined, lines, sentence } from '../../base/format';
 import type { Boundary, Cluster, Kernel, Operation } from '../../report/report';
 import type { Flow } from './flow';
 import { boundaryTexts, said } from './words';
@@ -103,7 +103,7 @@ function entryOfOperation(op: Operation): Entry {
   const words = [op.name, op.called, op.op, op.dtype, type, op.shape.join(' '), where, op.kernel, op.scope];
   return entry('op', op, [...words, op.reason?.code, op.reason?.text], at, () => ({
     title: said(op),
-    about: [lines(at), type, op.kernel, where].filter(Boolean).join(', '),
+    about: joined(', ', lines(at), type, op.kernel, where),
     op
   }));
 }

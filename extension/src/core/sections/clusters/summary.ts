@@ -1,4 +1,4 @@
-import { lines, some } from '../../base/format';
+import { joined, lines, some } from '../../base/format';
 import type { Report } from '../../report/report';
 import type { FlowNode } from './map/boxes';
 import { clusterCount } from './flow';
@@ -13,7 +13,7 @@ export function summaryOf(report: Report, nodes: readonly FlowNode[]): string {
   const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
   const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
   const told = [apart && isWhole ? `${some(apart, 'edge')} not fused` : '', heavy];
-  return told.filter(Boolean).join(' · ') || clusterCount(report);
+  return joined(' · ', ...told) || clusterCount(report);
 }
 
 /** The first one where none was timed. */

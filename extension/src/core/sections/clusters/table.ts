@@ -1,5 +1,5 @@
-import { h, takeKey } from '../../base/dom';
-import { arrayType, bytes, duration, lineRanges, lines, sentence } from '../../base/format';
+import { h, set, takeKey, type Child } from '../../base/dom';
+import { arrayType, bytes, duration, joined, lineRanges, lines, sentence } from '../../base/format';
 import { swatch } from '../../base/marks';
 import type { Statement } from '../../report/report';
 import { VirtualRows } from '../../base/virtual';
@@ -123,44 +123,38 @@ export class ClustersTable {
     }
     element.setAttribute('aria-level', String(row.level));
     const { box, statement } = row;
-    const cell = (text: string, kind = ''): HTMLElement => h('span', { role: 'gridcell', class: kind || null }, text);
     const indent = h('span.jl-indent');
     indent.style.width = `${(row.level - 1) * 12}px`;
+    const put = (
+      what: Child,
+      lines: readonly number[],
+      count: string,
+      size: string,
+      time: string,
+      about: string
+    ): void => {
+      const number = (text: string): HTMLElement => h('span.jl-number', { role: 'gridcell' }, text);
+      element.append(
+        h('span.jl-what', { role: 'gridcell' }, indent, what),
+        h('span', { role: 'gridcell' }, lineRanges(lines)),
+        ...[count, size, time].map(number),
+        h('span.jl-about', { role: 'gridcell', title: about }, about)
+      );
+    };
     if (statement) {
       const why = sentence(`Run by Python: ${statement.reason.text || 'it is no array work'}`);
-      element.append(
-        h('span.jl-what', { role: 'gridcell' }, indent, swatch('statement'), h('code', firstLine(statement.text))),
-        cell(lineRanges(statement.lines.map(({ line }) => line))),
-        cell('', 'jl-number'),
-        cell('', 'jl-number'),
-        cell(duration(statement.seconds), 'jl-number'),
-        h('span.jl-about', { role: 'gridcell', title: why }, why)
-      );
-      return;
+      const lines = statement.lines.map(({ line }) => line);
+      const what = [swatch('statement'), h('code', firstLine(statement.text))];
+      put(what, lines, '', '', duration(statement.seconds), why);
+    } else if (box) {
+      const isOpen = this.open.has(box.key);
+      set(element, { 'aria-expanded': box.group ? isOpen : null });
+      const twist = h('span.jl-twist', { 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : '');
+      const mark = box.kind !== 'part' && box.kind !== 'plan' && swatch(box.color ?? 'host');
+      const [count, size] = [box.kind === 'op' ? '' : String(box.count), box.bytes ? bytes(box.bytes) : ''];
+      const time = box.seconds === null ? '' : duration(box.seconds);
+      put([twist, mark, h('b', box.name)], box.lines, count, size, time, aboutOf(box));
     }
-    if (!box) {
-      return;
-    }
-    const isOpen = this.open.has(box.key);
-    if (box.group) {
-      element.setAttribute('aria-expanded', String(isOpen));
-    }
-    const about = aboutOf(box);
-    element.append(
-      h(
-        'span.jl-what',
-        { role: 'gridcell' },
-        indent,
-        h('span.jl-twist', { 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : ''),
-        box.kind === 'part' || box.kind === 'plan' ? null : swatch(box.color ?? 'host'),
-        h('b', box.name)
-      ),
-      cell(lineRanges(box.lines)),
-      cell(box.kind === 'op' ? '' : String(box.count), 'jl-number'),
-      cell(box.bytes ? bytes(box.bytes) : '', 'jl-number'),
-      cell(box.seconds === null ? '' : duration(box.seconds), 'jl-number'),
-      h('span.jl-about', { role: 'gridcell', title: about }, about)
-    );
   }
 
   private readonly list: VirtualRows;
@@ -183,31 +177,32 @@ export function labelOf(box: TreeNode): string {
 /** The second line of a row: what it is, and what keeps it apart. */
 export function aboutOf(box: TreeNode): string {
   const apart = (boundaries: Parameters<typeof distinctTexts>[0], kind: 'kernels' | 'boxes'): string[] =>
-    distinctTexts(boundaries, kind).flatMap(([{ head, why, flip }]) => [head, why, flip].filter(Boolean));
+    distinctTexts(boundaries, kind).flatMap(([{ head, why, flip }]) => [head, why, flip]);
   switch (box.kind) {
     case 'op':
     case 'loop':
       return box.op
-        ? [arrayType(box.op.dtype, box.op.shape), box.op.name, box.reason ? `Not compiled: ${box.reason.text}` : '']
-            .filter(Boolean)
-            .join(' · ')
+        ? joined(
+            ' · ',
+            arrayType(box.op.dtype, box.op.shape),
+            box.op.name,
+            box.reason && `Not compiled: ${box.reason.text}`
+          )
         : '';
     case 'kernel':
-      return [
-        ...(box.kernel ? kernelFacts(box.kernel, true).filter(Boolean) : []),
-        ...apart(box.kernel?.boundaries ?? [], 'kernels')
-      ].join(' · ');
+      return box.kernel
+        ? joined(' · ', ...kernelFacts(box.kernel, true), ...apart(box.kernel.boundaries, 'kernels'))
+        : '';
     case 'host':
-      return [...(box.flow ? hostFacts(box.flow) : []), ...apart(box.flow?.boundaries ?? [], 'boxes')].join(' ');
+      return box.flow ? joined(' ', ...hostFacts(box.flow), ...apart(box.flow.boundaries, 'boxes')) : '';
     case 'cluster':
-      return [
+      return joined(
+        ' · ',
         box.flow?.cluster ? clusterFacts(box.flow) : factsOf(box).join(' · '),
-        box.flow ? wrongText(box.flow) : '',
-        box.reason?.text ?? '',
+        box.flow && wrongText(box.flow),
+        box.reason?.text,
         ...apart(box.flow?.boundaries ?? [], 'boxes')
-      ]
-        .filter(Boolean)
-        .join(' · ');
+      );
     case 'part':
     case 'plan':
       return lines(box.lines);

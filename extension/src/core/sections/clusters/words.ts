@@ -1,4 +1,15 @@
-import { arrayType, bytes, duration, lines, percent, sentence, some, whereOf } from '../../base/format';
+import {
+  arrayType,
+  bytes,
+  duration,
+  joined,
+  lines,
+  percent,
+  sentence,
+  sentences,
+  some,
+  whereOf
+} from '../../base/format';
 import { closeness } from '../../report/numerics';
 import type { Boundary, Kernel, Operation } from '../../report/report';
 import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
@@ -7,7 +18,7 @@ import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
 export function describe(op: Operation): string {
   const where = [whereOf(op), op.kernel, op.cluster ?? 'on the host'];
   const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
-  return `${said(op)}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+  return `${said(op)}, ${joined(', ', ...where)}: ${arrayType(op.dtype, op.shape)}.${reason}`;
 }
 
 /** `inv6 (RealDiv)`: the program's word before ours. */
@@ -69,13 +80,14 @@ export function clusterFacts(node: FlowNode): string {
   if (node.calls > 1) {
     facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
   }
-  const traffic = [
+  const traffic = joined(
+    ', ',
     cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
-    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
-  ].filter(Boolean);
-  traffic.push(...(cluster?.perTurn ? ['one turn counted'] : []));
+    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : '',
+    cluster?.perTurn && 'one turn counted'
+  );
   const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
-  return [...facts, traffic.join(', '), memoryText(node), near].filter(Boolean).join(' · ');
+  return joined(' · ', ...facts, traffic, memoryText(node), near);
 }
 
 /** "3 values reach memory, 4.8 MB": those that stay within the cluster. */
@@ -106,7 +118,7 @@ export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, str
   if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
   }
-  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) + turn(kernel) : ''];
+  return [joined(' · ', ...facts), moved ? bytes(moved) + turn(kernel) : ''];
 }
 
 const turn = ({ perTurn }: Kernel): string => (perTurn ? ' a turn' : '');
@@ -126,23 +138,19 @@ export function nodeLabel(node: FlowNode): string {
   const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
   const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
   const apart = node.boundaries.map(boundary => boundaryTexts(boundary, 'boxes').head);
-  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), wrongText(node), ...apart]
-    .filter(Boolean)
-    .map(sentence)
-    .join(' ');
+  return sentences(
+    `${node.name}, ${lines(node.lines)}${time}`,
+    facts.replaceAll(' · ', ', '),
+    wrongText(node),
+    ...apart
+  );
 }
 
 export function kernelLabel(part: FlowKernel): string {
   const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
   const names = part.ops.map(op => op.op).join(', ');
-  return [
-    `Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`,
-    kernelFacts(part, true).filter(Boolean).join(', ').replaceAll(' · ', ', '),
-    names
-  ]
-    .filter(Boolean)
-    .map(sentence)
-    .join(' ');
+  const facts = joined(', ', ...kernelFacts(part, true)).replaceAll(' · ', ', ');
+  return sentences(`Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`, facts, names);
 }
 
 export function edgeLabel(edge: FlowEdge): string {

@@ -1,5 +1,5 @@
 import { h } from '../../base/dom';
-import { duration, percent } from '../../base/format';
+import { duration, joined, percent } from '../../base/format';
 import { Tabs } from '../../base/tabs';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
@@ -114,7 +114,7 @@ export class CodePane {
     const notes = code
       ? [code.share === null ? '' : `${percent(code.share)} of its lines carry a line of the source.`, code.note]
       : [];
-    this.foot.textContent = notes.filter(Boolean).join(' ');
+    this.foot.textContent = joined(' ', ...notes);
     this.foot.hidden = this.foot.textContent === '';
   }
 

@@ -1,5 +1,5 @@
 import { chooser, h } from '../../base/dom';
-import { fileName, lines } from '../../base/format';
+import { fileName, joined, lines } from '../../base/format';
 import type { Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import type { Source } from '../../report/report';
@@ -143,7 +143,7 @@ export function painted(
     for (const [piece, within] of cutAt(text, at, hit)) {
       for (const word of kind === '' && names.length ? piece.split(/\b/) : [piece]) {
         const baked = kind === '' && names.includes(word);
-        const style = [kind && `jl-is-${kind}`, within && 'jl-hit', baked && 'jl-baked'].filter(Boolean).join(' ');
+        const style = joined(' ', kind && `jl-is-${kind}`, within && 'jl-hit', baked && 'jl-baked');
         parts.push(
           style
             ? h('span', { class: style, title: baked ? 'A change of it was the cause of a retrace' : null }, word)
@@ -194,5 +194,5 @@ export function brackets(mark: LineMark): HTMLElement | false {
 function spoken({ line, text, mark }: SourceRow): string {
   const of = mark && mark.span.length > 0 ? ` for ${lines(mark.span)} together` : '';
   const said = mark?.cost ? `${mark.name} ${mark.cost}${of}` : mark ? restText(mark) : '';
-  return [`line ${line}`, said, text.trim()].filter(Boolean).join(', ');
+  return joined(', ', `line ${line}`, said, text.trim());
 }

@@ -1,5 +1,5 @@
 import { chooser, h, icon, iconButton } from '../../base/dom';
-import { arrayType, some } from '../../base/format';
+import { arrayType, joined, some } from '../../base/format';
 import type { CodeStage } from '../../report/kernel';
 import type { Linked, Links } from '../../report/links';
 import type { CellState } from '../../report/model';
@@ -161,15 +161,14 @@ export class CodeView implements SectionView {
     if (!cluster) {
       return '';
     }
-    return STAGES.map(({ stage, unit }) => {
+    const counts = STAGES.map(({ stage, unit }) => {
       const code = this.store.get(cluster, stage)?.code;
       const count = code
         ? codeRows(code, this.read, false).filter(row => isLit(row, cluster.plan, linked, links)).length
         : 0;
       return count > 0 && (stage === 'program' || stage === 'asm' || stage === 'ptx') ? some(count, unit) : '';
-    })
-      .filter(Boolean)
-      .join(', ');
+    });
+    return joined(', ', ...counts);
   }
 
   private readonly store: CodeStore;
@@ -203,7 +202,7 @@ function pinnedTexts(linked: Linked, links: Links): [string, string] {
     const inputs = op.inputs.map(input => links.op(links.idOf(input, op.plan))).filter(input => input !== undefined);
     const from = [...new Set(inputs.map(input => arrayType(input.dtype, input.shape)))].join(', ');
     const type = arrayType(op.dtype, op.shape);
-    return [`${op.op}, ${where}`, [from ? `${from} → ${type}` : type, elements(op.shape)].filter(Boolean).join(' · ')];
+    return [`${op.op}, ${where}`, joined(' · ', from ? `${from} → ${type}` : type, elements(op.shape))];
   }
   if (linked.kind === 'edge') {
     return [ops.map(({ op: name }) => name).join(' → '), where];

@@ -1,5 +1,5 @@
 import { directionOf } from '../../base/change';
-import { duration, grouped, lineRanges, some } from '../../base/format';
+import { duration, grouped, joined, lineRanges, some } from '../../base/format';
 import { clean } from '../../base/read';
 import type { History } from '../../report/report';
 import { box, clip, words, type Ink, type Measure, type Picture, type Shape } from '../../base/shapes';
@@ -139,7 +139,7 @@ function rowWords(row: ComparisonRow, width: number, y: number, room: number, me
 }
 
 function oneLine(row: ComparisonRow): string {
-  return [timesOf(row), wordOf(row)].filter(Boolean).join(', ');
+  return joined(', ', timesOf(row), wordOf(row));
 }
 
 /** Which way is which, where there is room for it beside *same*. */

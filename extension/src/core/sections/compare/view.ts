@@ -1,6 +1,6 @@
 import { CanvasView } from '../../base/canvas';
 import { chooser, h, icon, on, refill, type Child } from '../../base/dom';
-import { sentence, unbroken } from '../../base/format';
+import { joined, sentence, unbroken } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { CellState } from '../../report/model';
 import { clean, record, refusal } from '../../base/read';
@@ -250,7 +250,6 @@ export class CompareView implements SectionView {
 
 function summaryOf({ rows, planChanges, needs }: Comparison): string {
   const cell = rows.find(({ kind }) => kind === 'cell');
-  return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'plan changed' : '']
-    .filter(Boolean)
-    .join(' · ');
+  const word = cell?.change?.word ?? (needs ? 'too few calls to tell' : '');
+  return joined(' · ', word, planChanges.length > 0 && 'plan changed');
 }

@@ -28,10 +28,6 @@ export interface Entry {
   site: string;
   seconds: number;
   share: string;
-  argument: string;
-  before: string;
-  after: string;
-  more: number;
   changes: LeafChange[];
   /** Arguments and what they are. */
   same: (readonly [string, string])[];
@@ -146,10 +142,6 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     site: siteOf(first.site),
     seconds,
     share: whole > 0 ? `${percent(seconds / whole)} of the time` : '',
-    argument: name,
-    before: first.before,
-    after: first.after,
-    more: group.length - 1,
     changes: [
       { argument: name, before: first.before, after: first.after },
       ...others.map(([, argument, before, after]) => ({ argument, before, after }))

@@ -52,7 +52,7 @@ function entryElement(
     ),
     h(
       'div.jl-entry-facts',
-      joined([
+      withDots([
         entry.cause,
         entry.where && (at ? h('button.jl-link.jl-inline', { onclick: () => goTo(at) }, entry.where) : entry.where),
         entry.site,
@@ -83,7 +83,11 @@ function diffElement(entry: Entry, harmless: boolean): HTMLElement {
         h('span', { role: 'rowheader' }, argument),
         h('span.jl-old', { role: 'cell' }, before),
         h('span', { role: 'presentation' }, '→'),
-        h('span.jl-new', { role: 'cell' }, after + (index === 0 && entry.more ? ` (+${entry.more} more)` : ''))
+        h(
+          'span.jl-new',
+          { role: 'cell' },
+          after + (index === 0 && entry.count > 1 ? ` (+${entry.count - 1} more)` : '')
+        )
       )
     )
   );
@@ -121,7 +125,7 @@ function spentElement(spent: readonly Spent[], bar: (spent: readonly Spent[]) =>
   );
 }
 
-function joined(parts: readonly (HTMLElement | string)[]): (HTMLElement | string)[] {
+function withDots(parts: readonly (HTMLElement | string)[]): (HTMLElement | string)[] {
   const said = parts.filter(part => part !== '');
   return said.flatMap((part, index) => (index === 0 ? [part] : [' · ', part]));
 }

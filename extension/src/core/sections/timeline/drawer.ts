@@ -1,5 +1,5 @@
 import { h } from '../../base/dom';
-import { bytes, duration } from '../../base/format';
+import { bytes, duration, joined } from '../../base/format';
 import type { Span } from '../../report/report';
 import { laneTitle, nameOf } from './layout';
 import type { PreparedLane, TimeWindow } from './prepare';
@@ -74,7 +74,7 @@ function contentOf({ lanes, traffic, selected, span, lines }: Drawn): [string, [
   }
   if (span) {
     const size = moved(traffic, span);
-    const is = [span.kind, span.name, span.cluster, lines].filter(Boolean).join(', ');
+    const is = joined(', ', span.kind, span.name, span.cluster, lines);
     return [
       `${nameOf(span)}, ${duration(span.duration / 1e6)}`,
       [

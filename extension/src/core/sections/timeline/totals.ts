@@ -1,4 +1,4 @@
-import { bytes, duration, grouped, some } from '../../base/format';
+import { bytes, duration, grouped, joined, some } from '../../base/format';
 import type { Report, Span } from '../../report/report';
 import { nameOf } from './layout';
 import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
@@ -106,7 +106,7 @@ export function totals(
     return [
       {
         lane: lane.name,
-        text: facts.filter(Boolean).join(' · '),
+        text: joined(' · ', ...facts),
         names: lane.name === longest[0] ? '' : longest.join(', ') + (rest > 0 ? ` and ${rest} more` : '')
       }
     ];

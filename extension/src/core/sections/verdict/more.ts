@@ -1,6 +1,6 @@
 import { flowOf } from '../clusters/flow';
 import { h, icon } from '../../base/dom';
-import { duration, percent, some } from '../../base/format';
+import { duration, joined, percent, some } from '../../base/format';
 import type { KernelAccess } from '../../report/kernel';
 import { lineId } from '../../report/links';
 import type { Report } from '../../report/report';
@@ -82,7 +82,7 @@ export function boundText(report: Report, said: Bound): string {
   }
   const most = several ? `${slowest.text} ${percent(slowest.share)} of the time; of single kernels, ` : '';
   const why = largest
-    ? ` Of the values between kernels the largest is ${[largest.name, largest.size].filter(Boolean).join(', ')}. ${largest.why}`
+    ? ` Of the values between kernels the largest is ${joined(', ', largest.name, largest.size)}. ${largest.why}`
     : '';
   return `No advice left. Slowest: ${most}${said.text}${why}`;
 }

@@ -1,5 +1,5 @@
 import { firstLine } from '../clusters/words';
-import { duration, sentence, some, whereOf } from '../../base/format';
+import { duration, joined, sentence, some, whereOf } from '../../base/format';
 import type { Report } from '../../report/report';
 
 /** What Python did that could have been compiled: a statement it ran, or a loop whose iterations are its own. */
@@ -30,19 +30,20 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
     rows: [
       ...slowest.map(({ text, reason, lines, seconds, calls }) => ({
         what: firstLine(text),
-        where: joined(whereOf({ lines }), `run by Python${calls > 1 ? ` ${calls} times` : ''}`, duration(seconds)),
+        where: joined(
+          ', ',
+          whereOf({ lines }),
+          `run by Python${calls > 1 ? ` ${calls} times` : ''}`,
+          duration(seconds)
+        ),
         why: sentence(reason.text)
       })),
       ...longest.map(({ text, reason, lines, iterations }) => ({
         what: firstLine(text),
-        where: joined(whereOf({ lines }), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
+        where: joined(', ', whereOf({ lines }), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
         why: sentence(reason.text)
       }))
     ],
     more: rest.length ? `and ${rest.join(', ')}` : ''
   };
-}
-
-function joined(...parts: string[]): string {
-  return parts.filter(Boolean).join(', ');
 }

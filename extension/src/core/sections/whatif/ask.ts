@@ -1,4 +1,4 @@
-import { bytes, whereOf } from '../../base/format';
+import { bytes, joined, whereOf } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { Links } from '../../report/links';
 import type { Boundary, Operation, Report } from '../../report/report';
@@ -89,7 +89,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
   }
   return {
     title: op.op,
-    facts: [op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
+    facts: joined(' · ', op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'on the host'),
     asks,
     hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
   };

@@ -1,7 +1,7 @@
 import type { CanvasView } from '../../base/canvas';
 import { changeElement } from '../../base/change';
 import { copyLine, h, icon } from '../../base/dom';
-import { duration, lines, sentence, some } from '../../base/format';
+import { duration, joined, lines, sentence, some } from '../../base/format';
 import { isOpen, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
 import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
@@ -37,7 +37,7 @@ export function waitText(job: Job): string {
   const { progress, waitsFor, estimateSeconds } = job;
   const runs = progress && progress.total > 0 ? some(progress.total, job.kind === 'sweep' ? 'cut' : 'run') : '';
   const long = estimateSeconds === null ? '' : about(estimateSeconds);
-  const work = [runs, long].filter(Boolean).join(', ');
+  const work = joined(', ', runs, long);
   if (job.state === 'running') {
     return progress && progress.total > 0
       ? `${progress.done} of ${runs}${long && progress.done === 0 ? `, ${long}` : ''}`

@@ -1,4 +1,4 @@
-import { bytes, duration, fileName, lines, some } from '../../base/format';
+import { bytes, duration, fileName, joined, lines, some } from '../../base/format';
 import { box, words, type Ink, type Measure, type Paint, type Picture, type Shape } from '../../base/shapes';
 import type { Answer, PathStep, Side, Sweep } from '../../report/answers';
 
@@ -107,6 +107,6 @@ export function keepTitle({ question, keep }: Answer): string {
 
 /** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
 export function stepText(step: PathStep): string {
-  const where = [lines(step.lines), step.cluster === null ? 'host' : ''].filter(Boolean).join(', ');
-  return [step.called, step.op || step.name, where].filter(Boolean).join(' · ');
+  const where = joined(', ', lines(step.lines), step.cluster === null ? 'host' : '');
+  return joined(' · ', step.called, step.op || step.name, where);
 }
