@@ -1,7 +1,7 @@
 import { copyLine, h, icon } from '../base/dom';
 import { editsOf } from '../report/edits';
 import { duration, lines, some } from '../base/format';
-import { isOpen, type Job, type KernelAccess } from '../report/kernel';
+import { isOpen, waitsText, type Job, type KernelAccess } from '../report/kernel';
 import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from '../report/report';
 
@@ -174,9 +174,7 @@ const SAID_AFTER_S = 2;
 function jobElement(job: Job, kernel: KernelAccess | null): HTMLElement {
   const said =
     job.state === 'queued'
-      ? job.waitsFor
-        ? `Waits for ${job.waitsFor}, which is running.`
-        : 'Waits for its turn.'
+      ? waitsText(job)
       : job.state === 'running'
         ? job.progress
           ? `${job.progress.done} of ${some(job.progress.total, 'run')}.`

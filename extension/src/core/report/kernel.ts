@@ -64,6 +64,11 @@ export function isOpen({ state }: Job): boolean {
   return state === 'queued' || state === 'running';
 }
 
+/** What a queued job waits for. */
+export function waitsText({ waitsFor }: Job): string {
+  return waitsFor ? `Waits for ${waitsFor}, which is running.` : 'Waits for its turn.';
+}
+
 const STATES: readonly string[] = ['queued', 'running', 'done', 'failed', 'cancelled'];
 const MOST_JOBS = 200;
 

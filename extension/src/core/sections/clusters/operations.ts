@@ -157,10 +157,9 @@ export function withoutBodies(ops: readonly Operation[], within = ''): [Operatio
   const bodies = new Map<string, Operation[]>();
   const top = ops.filter(op => {
     let outer = '';
-    const seen = new Set(['', within]);
-    for (let next = op.parent; owner.has(next) && !seen.has(next); next = owner.get(next) ?? '') {
+    for (let next = op.parent, steps = 0; next !== within && owner.has(next) && steps < 99; steps++) {
       outer = next;
-      seen.add(next);
+      next = owner.get(next) ?? '';
     }
     if (outer) {
       put(bodies, outer, op);

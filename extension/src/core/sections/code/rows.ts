@@ -1,8 +1,7 @@
 import { fileName, lineRanges } from '../../base/format';
 import { lineMarks, type LineMark } from './lines';
 import { lineId, lineKey, type Linked, type Links } from '../../report/links';
-import type { Cluster, Operation, Report } from '../../report/report';
-import type { Source } from '../../report/report';
+import type { Cluster, Operation, Report, Source } from '../../report/report';
 import type { Code, CodeLine } from '../../report/answers';
 
 /** A line of the source with what jitlab says of it. */

@@ -1,8 +1,7 @@
 import { chooser, h } from '../../base/dom';
 import { fileName, joined, lines } from '../../base/format';
-import type { Report } from '../../report/report';
+import type { Report, Source } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
-import type { Source } from '../../report/report';
 import { CodeList } from './list';
 import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
 import { restText, spanText, type LineMark } from './lines';

@@ -2,7 +2,7 @@ import type { CanvasView } from '../../base/canvas';
 import { changeElement } from '../../base/change';
 import { copyLine, h, icon } from '../../base/dom';
 import { duration, joined, lines, sentence, some } from '../../base/format';
-import { isOpen, type Job } from '../../report/kernel';
+import { isOpen, waitsText, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
 import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '../../report/answers';
@@ -34,7 +34,7 @@ export function jobCard(job: Job, bars: CanvasView | null, actions: JobActions |
 
 /** "Waits for In [9], which is running. Then 80 runs, about 1 s." */
 export function waitText(job: Job): string {
-  const { progress, waitsFor, estimateSeconds } = job;
+  const { progress, estimateSeconds } = job;
   const runs = progress && progress.total > 0 ? some(progress.total, job.kind === 'sweep' ? 'cut' : 'run') : '';
   const long = estimateSeconds === null ? '' : about(estimateSeconds);
   const work = joined(', ', runs, long);
@@ -43,7 +43,7 @@ export function waitText(job: Job): string {
       ? `${progress.done} of ${runs}${long && progress.done === 0 ? `, ${long}` : ''}`
       : 'Builds both plans.';
   }
-  const wait = waitsFor ? `Waits for ${waitsFor}, which is running.` : 'Waits for its turn.';
+  const wait = waitsText(job);
   return work ? `${wait} Then ${work}.` : wait;
 }
 
