@@ -227,6 +227,19 @@ test('the body of a loop is in its loop: closed in the spine, then in a frame of
   assert.deepEqual(inLoop && boxes.childrenOf(inLoop).map(({ id }) => id), ['sum', 'div']);
 });
 
+test('operations that a report has inside each other end no search for what is around them', () => {
+  const json = structuredClone(softmax) as { ops: { name: string; parent?: string }[] };
+  for (const op of json.ops) {
+    op.parent = op.name === 'sum' ? 'exp' : op.name === 'exp' ? 'sum' : '';
+  }
+  const flow = flowOf(report(json));
+  const boxes = new GraphTree(flow);
+  const found = all(boxes.roots, boxes).map(({ id }) => id);
+  assert.ok(found.includes('max') && !found.includes('exp'), found.join());
+  const open = new Set(['cluster_0', 'op:exp', 'op:sum']);
+  assert.deepEqual(misplaced(layoutClusters(flow, { width: 548, measure, open, linked: null })), []);
+});
+
 test('the sides of a branch stand beside one another where there is room, and say which they are', () => {
   const flow = flowOf(report(branch));
   const layout = (width: number) =>

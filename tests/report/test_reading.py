@@ -88,6 +88,16 @@ def shown(report):
     return str(report), report.to_html(), report.graph().source, report._repr_mimebundle_(), report.timeline.to_chrome()
 
 
+def test_operations_that_are_inside_each_other_are_shown():
+    data = copy.deepcopy(DATA)
+    first, second = data["ops"][:2]
+    first |= {"cluster": None, "kernel": None, "parent": second["name"]}
+    second |= {"cluster": None, "kernel": None, "parent": first["name"]}
+    report = read_report(data)
+    assert data["verdict"]["lead"] in shown(report)[0]
+    assert not report.why_not(first["name"], second["name"]).fused
+
+
 def places(kind, value, path=()):
     """The way to every part of a report that the schema names, in the first entry of each list."""
     yield path

@@ -179,7 +179,8 @@ def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
     ops = {op["name"]: op for op in data["ops"] if op["plan"] == title}
     by_plan = {name: [c for c in data["clusters"] if c["plan"] == name] for name in alike}
     host_seconds = _host_totals(data, set(alike))
-    home = {name: op["cluster"] or _outermost(name, ops) for name, op in ops.items()}
+    around = {name: op["parent"] for name, op in ops.items() if op.get("parent") in ops}
+    home = {name: op["cluster"] or wording.outermost(name, around.get) for name, op in ops.items()}
     place: dict[str, int] = {}
     for i, name in enumerate(ops):
         place.setdefault(home[name], i)
@@ -219,13 +220,6 @@ def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
     return result
 
 
-def _outermost(name: str, ops: Mapping[str, Json]) -> str:
-    """The loop or branch that an operation is in, at the top."""
-    while ops[name].get("parent") in ops:
-        name = ops[name]["parent"]
-    return name
-
-
 def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     if len(alike) == 1:
         return clean(plan["name"])
@@ -263,7 +257,8 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 cut = _cut(edge)
                 cuts.setdefault(cut.head, cut)
         before |= mine
-        kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _is_inside(ops[name], ops))
+        own = [ops[name] for name in kernel["ops"] if name in ops]  # what is in the body of one that is shown is told with it
+        kinds = tuple(_kind(op) for op in own if op.get("parent") not in ops)
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
         nests = _nests(data, kernel, ops)
         where = _where(kernel, ops, home)
@@ -299,11 +294,6 @@ def _kind(op: Json) -> str:
         return clean(op["op"])
     head = clean(op["loop"]).partition(" in ")[0]
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
-
-
-def _is_inside(op: Json, ops: Mapping[str, Json]) -> bool:
-    """It is in the body of a loop or branch that is shown itself."""
-    return op.get("parent") in ops
 
 
 def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...]:

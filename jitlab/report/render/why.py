@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -134,6 +134,7 @@ def _share_nest(report: Report, first: Op, second: Op) -> bool:
 def _edges(report: Report, first: Op, second: Op) -> Iterable[Boundary]:
     """The cut edges on a way from one to the other, nearest first."""
     ops = {op.name: op for op in report.ops if op.plan == first.plan}
+    around = {op.name: op.parent for op in ops.values()}
     cut = {(edge.producer, edge.consumer): edge for edge in report.boundaries if edge.plan == first.plan}
     for producer, consumer in ((first, second), (second, first)):
         ways: list[list[str]] = [[consumer.name]]
@@ -142,7 +143,7 @@ def _edges(report: Report, first: Op, second: Op) -> Iterable[Boundary]:
             way = ways.pop(0)
             if way[0] == producer.name:
                 steps = list(zip(way, way[1:], strict=False))
-                outside = [(_outermost(a, ops), _outermost(b, ops)) for a, b in steps]
+                outside = [(wording.outermost(a, around.get), wording.outermost(b, around.get)) for a, b in steps]
                 found = [cut[pair] for pair in (*steps, *outside) if pair in cut]
                 if found:
                     return found
@@ -152,11 +153,3 @@ def _edges(report: Report, first: Op, second: Op) -> Iterable[Boundary]:
                     ways.append([source, *way])
     return [edge for pair, edge in cut.items() if set(pair) == {first.name, second.name}]
 
-
-def _outermost(name: str, ops: Mapping[str, Op]) -> str:
-    """The loop or branch around an operation, and around that; itself where there is none."""
-    seen = {name}
-    while name in ops and (around := ops[name].parent) is not None and around not in seen:  # a saved report may say anything
-        seen.add(around)
-        name = around
-    return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from types import FunctionType
 from typing import Any
@@ -58,6 +58,15 @@ def one_of(name: str, names: Iterable[str]) -> str:
 def operations(data: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
     """The operations of a report by plan and name."""
     return {(op["plan"], op["name"]): op for op in data["ops"]}
+
+
+def outermost(name: str, around: Callable[[str], str | None]) -> str:
+    """The loop or branch around an operation, and around that; itself where there is none. `around`: the nearest one."""
+    seen = {name}
+    while (outer := around(name)) is not None and outer not in seen:  # a saved report may say anything
+        seen.add(outer)
+        name = outer
+    return name
 
 
 def operation_text(op: Mapping[str, Any] | None, name: str, lines: str = "") -> str:
