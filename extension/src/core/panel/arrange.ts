@@ -1,4 +1,4 @@
-import { consume, h, on } from '../base/dom';
+import { h, on, takeKey } from '../base/dom';
 import { Tabs } from '../base/tabs';
 import type { Section } from './section';
 
@@ -73,6 +73,7 @@ export class MainLayout {
     const resize = (width: number): void => {
       column.style.flex = `0 0 ${Math.max(240, Math.round(width))}px`;
     };
+    const move = (by: number): void => resize(column.clientWidth + direction * by);
     new ResizeObserver(() => divider.setAttribute('aria-valuenow', String(Math.round(column.clientWidth)))).observe(
       column
     );
@@ -90,13 +91,7 @@ export class MainLayout {
       pointerup: () => {
         from = null;
       },
-      keydown: event => {
-        const by = { ArrowLeft: -20, ArrowRight: 20 }[event.key];
-        if (by !== undefined) {
-          resize(column.clientWidth + direction * by);
-          consume(event);
-        }
-      }
+      keydown: event => takeKey(event, { ArrowLeft: () => move(-20), ArrowRight: () => move(20) })
     });
     return divider;
   }

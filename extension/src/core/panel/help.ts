@@ -1,4 +1,4 @@
-import { h, iconButton, on } from '../base/dom';
+import { h, iconButton, on, takeKey } from '../base/dom';
 import { keyName, KEYS, PLACES, type Key, type Place } from './keys';
 
 /** The list of all keys, over the panel. Escape closes it, and the focus is back where it was. */
@@ -7,12 +7,10 @@ export class KeyHelp {
 
   /** `nameOf` says what a key is now, where a user can change it. */
   constructor(private readonly nameOf: ((key: Key) => string) | null) {
+    const toggle = (): void => this.toggle();
     on(this.element, {
       keydown: event => {
-        if (event.key === 'Escape' || event.key === '?') {
-          this.toggle();
-          event.preventDefault();
-        }
+        takeKey(event, { Escape: toggle, '?': toggle });
         event.stopPropagation();
       }
     });

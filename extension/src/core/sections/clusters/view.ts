@@ -1,5 +1,5 @@
 import { refusal } from '../../base/read';
-import { consume, h, isChord, on, takeKey } from '../../base/dom';
+import { h, isChord, on, takeKey } from '../../base/dom';
 import { percent, some, whereOf } from '../../base/format';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -83,14 +83,7 @@ export class ClustersView {
     this.memory = new MemoryFold(({ producer, plan }) =>
       selection.togglePin(selection.links?.idOf(producer, plan) ?? producer)
     );
-    on(section.body, {
-      keydown: event => {
-        if (event.key === '/' && !isChord(event)) {
-          this.tools.search();
-          consume(event);
-        }
-      }
-    });
+    on(section.body, { keydown: event => isChord(event) || takeKey(event, { '/': () => this.tools.search() }) });
   }
 
   show(report: Report, width: number): void {

@@ -1,4 +1,4 @@
-import { set } from '../../base/dom';
+import { set, takeKey } from '../../base/dom';
 import { VirtualRows } from '../../base/virtual';
 
 const ROW_HEIGHT = 18;
@@ -31,15 +31,9 @@ export class CodeList {
       filled: () => this.relight(),
       point: index => options.point((index < 0 ? '' : options.idOf(index)) || null),
       click: index => options.pin(index),
-      key: ({ key }, index) => {
-        if (key === 'Enter' || key === ' ') {
-          options.pin(index);
-        } else if (key.toLowerCase() === 'g' && options.go) {
-          options.go(index);
-        } else {
-          return false;
-        }
-        return true;
+      key: (event, index) => {
+        const pin = (): void => options.pin(index);
+        return takeKey(event, { Enter: pin, ' ': pin, g: () => (options.go ? options.go(index) : false) });
       }
     });
     this.element = this.list.element;

@@ -1,4 +1,4 @@
-import { h } from '../../base/dom';
+import { h, takeKey } from '../../base/dom';
 import { duration, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import { VirtualRows } from '../../base/virtual';
@@ -20,20 +20,8 @@ export class TimelineTable {
       rowHeight: ROW,
       columns: ['span', 'starts at', 'takes'],
       fill: (row, index) => this.fill(row, index),
-      key: (event, index) => {
-        const place = this.placeOf(index);
-        if ((event.key === 'Enter' || event.key === ' ') && place.span >= 0) {
-          this.host.pin(place.lane, place.span);
-          return true;
-        }
-        return false;
-      },
-      click: index => {
-        const place = this.placeOf(index);
-        if (place.span >= 0) {
-          this.host.pin(place.lane, place.span);
-        }
-      },
+      key: (event, index) => takeKey(event, { Enter: () => this.pin(index), ' ': () => this.pin(index) }),
+      click: index => this.pin(index),
       point: index => {
         const place = this.placeOf(index);
         this.host.point(place.lane, place.span);
@@ -56,6 +44,15 @@ export class TimelineTable {
       return first;
     });
     this.list.count = count;
+  }
+
+  /** Whether it is a span's row. */
+  private pin(index: number): boolean {
+    const { lane, span } = this.placeOf(index);
+    if (span >= 0) {
+      this.host.pin(lane, span);
+    }
+    return span >= 0;
   }
 
   /** -1 as the span: the lane's own row. */
