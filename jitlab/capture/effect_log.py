@@ -215,14 +215,11 @@ class Quiet(Memory):
             return  # containers from outside were saved when they were read
         self._saved.add((id(owner), name))
         namespace = getattr(owner, "__dict__", {})
-        if name in namespace:
-            value = namespace[name]
+        if name in namespace or hasattr(owner, name):
+            value = namespace[name] if name in namespace else getattr(owner, name)
             self._undo.append(lambda: setattr(owner, name, value))
-        elif not hasattr(owner, name):
-            self._undo.append(lambda: delattr(owner, name))
         else:
-            value = getattr(owner, name)
-            self._undo.append(lambda: setattr(owner, name, value))
+            self._undo.append(lambda: delattr(owner, name))
 
     @contextmanager
     def entering(self, function: Any) -> Iterator[None]:

@@ -160,7 +160,7 @@ class Study:
         """Why it has no compiled form. A loop's or branch's reason is that of the first operation inside."""
         if self.options.constants_count and is_silent(node):
             return None
-        call = node.inputs[0] if is_one_of_several(node) else node
+        call = called(node)
         if call not in self._unsupported:
             self._unsupported[call] = unsupported(call, self.options.deepest)
         return self._unsupported[call]
@@ -173,7 +173,7 @@ class Study:
         """Why it is not compiled unless it has to be."""
         if self.options.slow:
             return None
-        name = (node.inputs[0] if is_one_of_several(node) else node).op.name
+        name = called(node).op.name
         return because(Stays.SLOW, evidence=(name,), name=name) if name in SLOW else None
 
     def unlisted(self, node: Node) -> Reason | None:
@@ -181,11 +181,10 @@ class Study:
         listed = self.options.listed
         if listed is None and not self.options.excluded:
             return None
-        name = (node.inputs[0] if is_one_of_several(node) else node).op.name
+        name = called(node).op.name
         if listed is not None and name not in listed:
-            if self.options.fusible:
-                return because(Stays.NOT_FUSIBLE, evidence=(name,), name=name)
-            return because(Stays.NOT_LISTED, evidence=(name,), name=name)
+            code = Stays.NOT_FUSIBLE if self.options.fusible else Stays.NOT_LISTED
+            return because(code, evidence=(name,), name=name)
         if name in self.options.excluded:
             return because(Stays.EXCLUDED, evidence=(name,), name=name)
         return None
@@ -207,6 +206,11 @@ def is_silent(node: Node) -> bool:
 def is_one_of_several(node: Node) -> bool:
     """A result of a loop, a branch or a library call, which stays with it."""
     return isinstance(node.op, Item) and (is_control(node.inputs[0]) or isinstance(node.inputs[0].op, Library))
+
+
+def called(node: Node) -> Node:
+    """The loop, branch or library call of a result; another operation itself."""
+    return node.inputs[0] if is_one_of_several(node) else node
 
 
 def device_of(text: str) -> tuple[str, int]:
@@ -242,7 +246,7 @@ def unsupported(node: Node, deepest: int | None = None, depth: int = 0) -> Reaso
 
 def draws_or_checks(node: Node) -> bool:
     """Does nothing but random numbers and checks keep it, or what is in its bodies, from being compiled?"""
-    node = node.inputs[0] if is_one_of_several(node) else node
+    node = called(node)
     reason = unsupported(node)
     if reason is None or not is_control(node):
         return reason is not None and reason.code in (Stays.STATEFUL_RANDOM, Stays.CHECK)

@@ -231,7 +231,7 @@ def test_what_nobody_knows_any_more_is_said_as_such():
     trace.gather = original
     change = last(f).changes[0]
     assert change.cause == Cause.UNKNOWN and "changed while it was looked up" in change.after
-    assert change.after in str(f.ledger) and change.after in last(f).sentence()
+    assert change.after in str(f.ledger) and change.after in last(f).told(change)
 
 
 @pytest.mark.parametrize("kind", [list, dict])

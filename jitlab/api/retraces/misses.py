@@ -118,10 +118,6 @@ class Miss:
         leaves = (leaf for leaf in (*self.leaves, *self.closure) if leaf.path in paths and leaf.kind == "value")
         return any(type(leaf.value) in (int, float, complex) for leaf in leaves)
 
-    def sentence(self) -> str:
-        """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
-        return f"{self.function}: {self.told(self.changes[0])}{self.where}"
-
     def told(self, change: Change) -> str:
         """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
         if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):

@@ -22,6 +22,8 @@ from jitlab.ops.leaf_operations import Constant, Length, Parameter
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
+from .purity import IMMUTABLE, READING
+
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
 
@@ -270,7 +272,6 @@ class Effects:
 
 
 _HARMLESS_MODULES = frozenset({"math", "cmath", "operator", "_operator", "functools", "jitlab"})
-_READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 
 
 def _is_harmless(function: Any, owner: Any) -> bool:
@@ -279,8 +280,8 @@ def _is_harmless(function: Any, owner: Any) -> bool:
     if name == "jit_scope":
         return False
     if isinstance(owner, (list, dict, set)):
-        return name in _READING
-    if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) or isinstance(function, type):
+        return name in READING
+    if isinstance(owner, IMMUTABLE) or isinstance(function, type):
         return True
     module = getattr(function, "__module__", None) or type(owner).__module__
     return module.split(".")[0] in (*_HARMLESS_MODULES, "scipy", "numpy")

@@ -18,12 +18,16 @@ from jitlab.capture.positions import is_user_file
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.support.lazy import OfEach
 
+#: What Python gives to iterate over its own containers.
+_ITERATORS: tuple[type, ...] = (
+    zip, enumerate, map, filter, reversed, types.GeneratorType, type({}.keys()), type({}.values()), type({}.items()),
+    type(iter([])), type(iter(())), type(iter(range(0))),
+)  # fmt: skip
 #: Objects that a builtin reads without running code of the user's.
 PLAIN_OPERANDS: tuple[type, ...] = (
     bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set, frozenset, range, slice, np.ndarray, np.generic,
-    zip, enumerate, map, filter, reversed, types.GeneratorType, type({}.keys()), type({}.values()), type({}.items()),
-    type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter(set())), type(...),
-    type, np.dtype, np.ufunc, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
+    *_ITERATORS, type(iter({})), type(iter(set())), type(...), type, np.dtype, np.ufunc,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
 )  # fmt: skip
 #: Objects whose hash tells their value.
 BY_VALUE = (bool, int, float, complex, str, bytes, type(None), tuple, range, type)
@@ -73,17 +77,16 @@ def _is_the_users(x: Any) -> bool:
     )
 
 
-ITERABLES: tuple[type, ...] = (
-    Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,
-    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
-)  # fmt: skip
+ITERABLES: tuple[type, ...] = (Tensor, list, tuple, dict, set, frozenset, range, str, bytes, *_ITERATORS)
 _PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator", "jitlab.nn"})
 _OF_NUMBERS = frozenset({"math", "cmath", "operator", "_operator"})
 _OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
 _WRITING = (operator.setitem, operator.delitem, operator.iconcat, operator.iadd, operator.isub, operator.imul, operator.iand,
             operator.ior, operator.ixor, operator.ipow, operator.imatmul, operator.itruediv, operator.ifloordiv, operator.imod,
             operator.ilshift, operator.irshift)  # fmt: skip
-_READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
+#: Builtin objects without methods that do more than give a result; and of others the methods that only read.
+IMMUTABLE = (str, bytes, int, float, complex, tuple, range, frozenset)
+READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 
 
 def is_pure(function: Any, owner: Any) -> bool:
@@ -95,10 +98,10 @@ def is_pure(function: Any, owner: Any) -> bool:
         return True
     if module.split(".")[0] == "jitlab":
         return getattr(function, "__name__", "") in _OURS
-    if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) and not isinstance(owner, type):
+    if isinstance(owner, IMMUTABLE):
         return True
     if isinstance(owner, (list, dict, set)):
-        return getattr(function, "__name__", "") in _READING
+        return getattr(function, "__name__", "") in READING
     if isinstance(function, type):
         if issubclass(function, BaseException):  # of a constructor that is Python's own
             return not any(isinstance(made, types.FunctionType) for made in (function.__init__, function.__new__))
