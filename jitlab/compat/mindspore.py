@@ -16,6 +16,7 @@ from jitlab.api import jit as _jit
 from jitlab.api.functions.jit import Jit
 from jitlab.capture import Tensor as _Traced
 from jitlab.capture import current_capture
+from jitlab.support.containers import changed as _changed
 
 from .aliases import Name
 
@@ -103,8 +104,7 @@ def _as_tensors(x: Any) -> Any:
     if type(x) is np.ndarray or isinstance(x, np.generic):
         return np.asarray(x).view(_Array)
     if type(x) in (tuple, list):
-        items = [_as_tensors(item) for item in x]
-        return x if all(a is b for a, b in zip(items, x, strict=True)) else type(x)(items)
+        return _changed(_as_tensors, x)
     return x
 
 

@@ -229,12 +229,16 @@ class Study:
 
     def row(self, cluster: Cluster, node: Node, found: Any, right: Value) -> OutputCheck:
         inside = _before(node, set(cluster.nodes))
-        compared = compare(self.values[node], found, right)
         note = f"Compared with NumPy alone: {right.unknown}." if right.unknown else ""
+        return self._row(
+            node, node, self.values[node], found, right, cluster=cluster.name, rewrites=rewrites(inside), note=note
+        )
+
+    def _row(self, old: Node, node: Node, was: Any, found: Any, right: Value, **more: Any) -> OutputCheck:
+        """An output, which the program's `old` became, beside NumPy's value of that."""
         return OutputCheck(
-            cluster=cluster.name, plan=self.plan, output=node.name, op=node.op.name, lines=_lines(node),
-            dtype=str(node.dtype), shape=tuple(map(int, np.shape(found))), rewrites=rewrites(inside), note=note,
-            called=node.called, within=node.within, **compared,
+            plan=self.plan, output=node.name, op=node.op.name, lines=_lines(old), dtype=str(node.dtype),
+            shape=tuple(map(int, np.shape(found))), called=old.called, within=old.within, **more, **compare(was, found, right),
         )  # fmt: skip
 
     def passes(self) -> list[OutputCheck]:
@@ -250,34 +254,24 @@ class Study:
                 continue
             from .bisect import find_pass
 
-            rows.append(
-                OutputCheck(
-                    cluster=None, plan=self.plan, output=new.name, op=new.op.name, lines=_lines(old),
-                    dtype=str(new.dtype), shape=tuple(map(int, np.shape(now))), rewrites=(), note="",
-                    called=old.called, within=old.within,
-                    guilty=find_pass(captured, self.arguments, before, self.pause), **compare(was, now, Value(was)),
-                )  # fmt: skip
-            )
+            guilty = find_pass(captured, self.arguments, before, self.pause)
+            rows.append(self._row(old, new, was, now, Value(was), cluster=None, rewrites=(), guilty=guilty))
         return rows
 
 
 def op_by_op(graph: Graph, arguments: Sequence[Any]) -> dict[Node, Any]:
     """NumPy's value of every node of a graph. What it draws is drawn again by the next such run."""
-    with keeping_random_state(graph):
-        return _op_by_op(graph, arguments)
-
-
-def _op_by_op(graph: Graph, arguments: Sequence[Any]) -> dict[Node, Any]:
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
     known = dict(graph.symbol_values())
-    for node in graph.nodes:
-        inputs = tuple(values[source] for source in node.inputs)
-        if hasattr(node.op, "graphs"):
-            values[node] = node.op.run(known, inputs)
-            continue
-        values[node] = bind_extents(node.op, known).numpy(*inputs)
-        if hasattr(node.op, "symbol"):
-            known[node.op.symbol] = int(values[node])
+    with keeping_random_state(graph):
+        for node in graph.nodes:
+            inputs = tuple(values[source] for source in node.inputs)
+            if hasattr(node.op, "graphs"):
+                values[node] = node.op.run(known, inputs)
+                continue
+            values[node] = bind_extents(node.op, known).numpy(*inputs)
+            if hasattr(node.op, "symbol"):
+                known[node.op.symbol] = int(values[node])
     return values
 
 
