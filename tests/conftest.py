@@ -15,11 +15,15 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import jitlab as jl
+
 patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}  # a busy machine is no failure
 hypothesis.settings.register_profile("same", derandomize=True, **patient)
 hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") else "same")
 
-os.environ.setdefault("JITLAB_SETTLE", "off")  # tests look at what is compiled; test_settling.py at which way calls go
+# Tests look at what is compiled; test_settling.py at which way calls go. The variable is for the processes that tests start:
+# pytest's plugin has imported jitlab by now.
+jl.config.settle = os.environ.setdefault("JITLAB_SETTLE", "off")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -178,3 +178,13 @@ def test_what_fits_no_parameter_is_numpys_error(program):
         with pytest.raises(TypeError) as mine:
             transform(program)(X)
         assert str(plain.value) in str(mine.value)
+
+
+@pytest.mark.parametrize("make", [jl.jit, jl.function])
+@pytest.mark.parametrize("function", [np.concatenate, np.stack])
+def test_a_joined_result_takes_out_or_a_dtype(make, function):
+    out = np.empty(6) if function is np.concatenate else np.empty((2, 3))
+    with pytest.raises(TypeError, match="only takes `out` or `dtype`"):
+        function([X[0], Y[0]], out=out, dtype=float)
+    with pytest.raises(TypeError, match="only takes `out` or `dtype`"):
+        make(lambda x, y, out: function([x, y], out=out, dtype=float))(X[0], Y[0], out)

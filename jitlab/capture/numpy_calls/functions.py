@@ -425,6 +425,9 @@ def into(
     if function in IGNORES_OUT:
         return again()
     _check_traced(out)
+    if function in (np.concatenate, np.stack) and kwargs.get("dtype") is not None:
+        with explaining(capture, function, operands):
+            raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
     if function in ADDS_IN_OUT and kwargs.get("dtype") is None and np.can_cast(operands[0].dtype, out.dtype):
         kwargs["dtype"] = out.dtype
     value = again()
