@@ -42,10 +42,6 @@ class Signal(Exception):
     """The base of what one part of jitlab tells another by raising it: never a user's to see."""
 
 
-class ValueWanted(Signal):
-    """A rule asked a traced value for its Python number."""
-
-
 class JitlabError(Exception):
     """The base of jitlab's errors: a first line, and below it, named, what else there is to say.
 

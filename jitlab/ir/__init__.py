@@ -7,7 +7,7 @@ from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, 
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graphs.bodies import Nest, every_node, inner_nodes
 from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
-from .graphs.graph import Graph, Node, Scope, building_nothing, current_graph, interpret, outside, positions
+from .graphs.graph import Graph, Node, Scope, ValueWanted, building_nothing, current_graph, interpret, outside, positions
 from .graphs.operation import (
     CONTROL,
     DEVICE,
@@ -118,6 +118,7 @@ __all__ = [
     "Origin",
     "Origins",
     "Symbolic",
+    "ValueWanted",
     "TRACED_DTYPES",
     "CONTROL",
     "DEVICE",

@@ -17,7 +17,7 @@ from jitlab.capture.tracers.masked import REDUCTIONS, Selection, reduced, select
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.subscripts import assign, check_writable
 from jitlab.capture.tracers.tensor import Lock, Step, Tensor
-from jitlab.ir import Symbolic, plain, same_shape
+from jitlab.ir import Symbolic, ValueWanted, plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import as_node
 from jitlab.ops.layout.views import Reshape, transpose_view
@@ -298,7 +298,7 @@ def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence
     with explaining(capture, function, (x, *args)):
         try:
             steps = rule(x.type, *capture.lower(list(args)), **capture.lower(kwargs))
-        except (Unsupported, errors.ValueWanted) as refusal:
+        except (Unsupported, ValueWanted) as refusal:
             return _refused(capture, function, refusal, (x,), args, kwargs, partial(view_of, capture, rule, function, x))
         if steps is None:
             return None
@@ -333,7 +333,7 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
             args = capture.resolved(function, args)
             lowered, named = capture.lower(list(args)), capture.lower(kwargs)
             result = rule(*lowered, **named)
-        except (Unsupported, errors.ValueWanted) as refusal:
+        except (Unsupported, ValueWanted) as refusal:
             return _refused(capture, function, refusal, (), args, kwargs, partial(apply_rule, capture, rule, function))
         if result is NotImplemented:
             return result
@@ -354,11 +354,11 @@ def apply_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: di
 
 
 def _refused(
-    capture: Arrays, function: Any, refusal: Unsupported | errors.ValueWanted, array: Sequence[Tensor], args: Sequence[Any],
+    capture: Arrays, function: Any, refusal: Unsupported | ValueWanted, array: Sequence[Tensor], args: Sequence[Any],
     kwargs: dict[str, Any], again: Callable[..., Any],
 ) -> Any:  # fmt: skip
     """The call with integers of the inputs as Python's own, if that is what it needs; else NumPy runs it."""
-    if isinstance(refusal, errors.ValueWanted):
+    if isinstance(refusal, ValueWanted):
         refusal = Unsupported("an argument that has to be a Python number is a traced value", "data_dependent")
     counted = capture.counted(list(args)), capture.counted(kwargs)
     if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitlab.errors import ValueWanted
+from jitlab.errors import Signal
 from jitlab.ir.extents import Moving, bind_extents, poly, symbols_in
 from jitlab.ir.plans.decisions import DECISIONS, Decision, absorbed, made_now
 from jitlab.ir.types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
@@ -30,6 +30,10 @@ class Op(Protocol):
     def stem(self) -> str: ...
     def result(self, *types: ArrayType) -> ArrayType: ...
     def numpy(self, *arrays: Any) -> Any: ...
+
+
+class ValueWanted(Signal):
+    """A rule asked a traced value for its Python number."""
 
 
 class Node:
