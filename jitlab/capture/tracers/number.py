@@ -19,17 +19,24 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from jitlab.capture.drivers.pieces import CellCapture
 
+#: The longest expression that a number is made of, in characters, and the most operations inside one another: Python compiles
+#: 200 parentheses. `x = r * x * (1 - x)` in a loop doubles it each time.
+LONGEST, DEEPEST = 2000, 100
+
+
 class Number:
     """A Python number with the expression that gives it.
 
-    `text` is Python over v0, v1, ... (what the names hold) and the capture's constants; `label` is what people read.
+    `text` is Python over v0, v1, ... (what the names hold) and the capture's constants; `label` is what people read. `depth`
+    counts the operations inside one another.
     """
 
-    __slots__ = ("capture", "label", "text", "value")
+    __slots__ = ("capture", "depth", "label", "text", "value")
     __array_ufunc__ = None  # NumPy's scalars leave operators to us
 
-    def __init__(self, capture: CellCapture, value: Any, text: str, label: str) -> None:
+    def __init__(self, capture: CellCapture, value: Any, text: str, label: str, depth: int = 0) -> None:
         self.capture = capture
+        self.depth = depth
         self.value = value
         self.text = text
         self.label = label
@@ -80,18 +87,26 @@ def as_known(x: Any) -> Any:
 
 
 def derived(capture: CellCapture, function: Callable[..., Any], *operands: Any) -> Number:
-    """`function(*operands)` of Numbers and Python values, as a Number. Python's own exception for operands it refuses."""
+    """`function(*operands)` of Numbers and Python values, as a Number. Python's own exception for operands it refuses.
+
+    Where the expression grows too long, the trace holds for the values that the operands have.
+    """
     operands = tuple(int(x) if isinstance(x, Extent) else x for x in operands)  # a size is one number here
+    numbers = [x for x in operands if isinstance(x, Number)]
+    depth = 1 + max((x.depth for x in numbers), default=0)
+    if depth > DEEPEST or sum(len(x.text) + len(x.label) for x in numbers) > LONGEST:
+        operands, depth = tuple(map(as_known, operands)), 1
     value = function(*(x.value if isinstance(x, Number) else x for x in operands))
     texts = [x.text if isinstance(x, Number) else capture.constants.text(x) for x in operands]
     labels = [x.label if isinstance(x, Number) else repr(x) for x in operands]
     sign = _SIGNS.get(function)
     if sign is not None and len(operands) == 2:
-        return Number(capture, value, f"({texts[0]} {sign} {texts[1]})", f"{labels[0]} {sign} {labels[1]}")
+        return Number(capture, value, f"({texts[0]} {sign} {texts[1]})", f"{labels[0]} {sign} {labels[1]}", depth)
     if sign is not None:
-        return Number(capture, value, f"({sign}{texts[0]})", f"{sign}{labels[0]}")
+        return Number(capture, value, f"({sign}{texts[0]})", f"{sign}{labels[0]}", depth)
     name = function.__name__
-    return Number(capture, value, f"{capture.function_name(function)}({', '.join(texts)})", f"{name}({', '.join(labels)})")
+    text = f"{capture.function_name(function)}({', '.join(texts)})"
+    return Number(capture, value, text, f"{name}({', '.join(labels)})", depth)
 
 
 _SIGNS: dict[Any, str] = {
