@@ -64,3 +64,48 @@ def test_a_kind_that_nobody_asks_for_is_not_computed():
     report = jl.explain(jl.jit(only_the_place), DATA[-1])
     text = report.ir(report.clusters[0].name, stage="graph")
     assert text.count("Item(") == 4  # the two names, of the `if` and of the loop
+
+
+def added_in_a_loop(x, n):
+    for i in range(n):
+        y = int(i * 0.1) + x.shape[0]
+    return y
+
+
+def least_in_a_loop(x, n):
+    out = np.zeros(n)
+    for i in range(n):
+        first = int(i * 0.1)
+        following = min(first + 1, x.shape[0] - 1)
+        out[i] = x[following]
+    return first, following, max(len(x), int(x[0])), out
+
+
+def behind_a_condition(x, n):
+    y = 0
+    if x[0] > 1:
+        y = len(x) - int(x[0] * n)
+    return y
+
+
+def until_it_is_high(x, n):
+    y = -n
+    while y < x[0]:
+        y = y + x.shape[0]
+    return y
+
+
+def divided_by_a_length(x, n):
+    for i in range(n):
+        y = i * 0.5 / len(x)
+    return y
+
+
+WITH_LENGTHS = [added_in_a_loop, least_in_a_loop, behind_a_condition, until_it_is_high, divided_by_a_length]
+
+
+@pytest.mark.parametrize("program", WITH_LENGTHS, ids=lambda f: f.__name__)
+def test_an_arrays_length_is_a_number_of_Pythons_own_in_a_loop_or_branch(program):
+    compiled = jl.jit(program)
+    for x in (np.array([1.5, 2.0, 0.5]), np.array([0.5, 2.0, 0.5]), np.array([7.5, 1.0])):
+        assert_like(compiled(x, 20), program(x, 20))

@@ -83,7 +83,9 @@ class Loops:
 
     def is_python_number(self, x: Any) -> bool:
         """A Python number of the program, traced or not."""
-        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, (Symbolic, Number)) or type(x) in _PYTHON_NUMBERS
+        if isinstance(x, Tensor):
+            return x.weak is not None
+        return isinstance(x, (Symbolic, Number, Extent)) or type(x) in _PYTHON_NUMBERS
 
     def as_python(self, result: Any, operands: Sequence[Any]) -> Any:
         """What Python's operators and builtins give for Python numbers alone is one."""
