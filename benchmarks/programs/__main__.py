@@ -40,6 +40,7 @@ from benchmarks.programs.alike import difference, state  # noqa: E402
 from benchmarks.programs.record import SIZES, Given, Program  # noqa: E402
 from benchmarks.programs.registry import PROGRAMS  # noqa: E402
 from benchmarks.run import SAMPLE_SECONDS, settle, table  # noqa: E402
+from jitlab.api.settling import FIRST_CALLS  # noqa: E402
 
 TIMES_MORE = 40  # calls until a function has settled, at most
 WARM_SECONDS = 5.0  # and seconds
@@ -93,9 +94,10 @@ def measure(program: Program, size: str, seconds: float) -> dict[str, Any]:
     if wrong:
         raise SystemExit(f"{program.name}, {size}: not what Python gives: {wrong[:300]}")
     end = time.monotonic() + WARM_SECONDS
-    for _ in range(TIMES_MORE):
+    for number in range(TIMES_MORE):
         called(compiled, copies(1)[0])
-        settle()
+        if number < FIRST_CALLS + 1:  # later ones compile nothing
+            settle()
         if next(iter(compiled._trials.values())).way or time.monotonic() > end:
             break
     sides = {"python": plain, "jit": compiled}

@@ -37,6 +37,8 @@ def state(x: Any, _inside: tuple[int, ...] = ()) -> Any:
         return [type(x).__name__, *sorted(repr(state(item, inside)) for item in x)]
     if is_dataclass(x) and not isinstance(x, type):
         return [type(x).__name__, *([field.name, state(getattr(x, field.name), inside)] for field in fields(x))]
+    if isinstance(x, (types.BuiltinFunctionType, types.ModuleType)):
+        return [type(x).__name__, x.__name__]
     return [type(x).__name__, *([name, state(value, inside)] for name, value in sorted(vars(x).items()))]
 
 
