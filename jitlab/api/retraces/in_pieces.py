@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
-from jitlab.api.settling import disturbed
+from jitlab.api.settling import disturbed, entered
 from jitlab.capture import Change
 from jitlab.capture.drivers.function_body import Telling
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
@@ -62,6 +62,7 @@ class PiecesTold(Telling):
 
     def called(self, trace: PieceTrace, started: int) -> None:
         super().called(trace, started)
+        entered(trace.python_ns)
         self._piece(trace).calls += 1
         if trace.costs.calls:  # the first call is the one that captured it
             self.frequency.called()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +20,8 @@ from jitlab.capture.tracers.indices import index_code
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import Signal
-from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.ir import TRACED_DTYPES, Source, every_node
+from jitlab.ops.control_flow import Loop
 from jitlab.support.lazy_dataclass import dataclass
 
 from .trace import Build, Structure, Trace, check_target
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from .pieces import CellCapture
 
 Namespace = dict[str, Any]
+#: What NumPy takes for the call of an operation on few elements, and for each element of most operations.
+OPERATION_NS, ELEMENT_NS = 1500, 20
 
 
 class EndPiece(Signal):
@@ -70,6 +75,14 @@ class PieceTrace(Trace):
     is_silent: bool = False
     lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
     read_leaves: tuple[Leaf, ...] = ()
+
+    @cached_property
+    def python_ns(self) -> float:
+        """What Python takes for it, about: for each operation and element, of both sides of branches; endless for loops."""
+        nodes = list(every_node(self.graph))
+        if any(isinstance(node.op, Loop) for node in nodes):
+            return math.inf
+        return sum(OPERATION_NS + ELEMENT_NS * int(node.type.size) for node in nodes if node.inputs)
 
     def perform(
         self, inputs: list[Any], numbers: tuple[Any, ...], names: MutableMapping[str, Any], args: Any = ()
