@@ -3,9 +3,11 @@
     python -m benchmarks.programs [--only kmeans,welch] [--sizes small] [--seconds 0.2] [--json PATH]
 
 Method: as `benchmarks/run.py`. One core, the processor time of the process, both sides warm, samples of the sides alternating,
-the first result compared with Python's. `jl.config.settle` is "measure", as it is for a user: a call is made
-until the function has settled for it, or has taken its share of the time. What a call changes in its arguments it does to
-copies, made before the clock starts; what it prints goes nowhere. A ratio is Python's time divided by that under `jl.jit`.
+the first result compared with Python's. `jl.config.settle` is "measure", as it is for a user: a call is made until the function
+has settled for it, or has taken its share of the time. A first call that takes longer than PATIENCE seconds is broken off, and
+its row says so: the time under `jl.jit` is more than the one shown, and larger sizes are not tried. What a call changes in its
+arguments it does to copies, made before the clock starts; what it prints goes nowhere. A ratio is Python's time divided by that
+under `jl.jit`. The status is 1 where a result was not Python's.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ import json  # noqa: E402
 import math  # noqa: E402
 import os  # noqa: E402
 import platform  # noqa: E402
+import signal  # noqa: E402
 import statistics  # noqa: E402
 import time  # noqa: E402
 import types  # noqa: E402
 import warnings  # noqa: E402
-from collections.abc import Callable, Sequence  # noqa: E402
+from collections.abc import Callable, Iterator, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -43,7 +46,9 @@ from benchmarks.run import SAMPLE_SECONDS, settle, table  # noqa: E402
 from jitlab.api.settling import FIRST_CALLS  # noqa: E402
 
 TIMES_MORE = 40  # calls until a function has settled, at most
-WARM_SECONDS = 5.0  # and seconds
+WARM_SECONDS = 2.0  # and seconds
+BROKEN_OFF = "first call broken off"
+PATIENCE = 4.0  # seconds of the wall clock
 MOST_COPIES = 200  # of arguments that calls change
 BOUND = 1e-9  # of the largest results, sums of a million terms
 LOSES, AT_LEAST = 0.9, 1e-7  # a row that loses: its ratio, and the seconds of a call
@@ -52,6 +57,33 @@ LOSES, AT_LEAST = 0.9, 1e-7  # a row that loses: its ratio, and the seconds of a
 def called(function: Callable[..., Any], given: Given) -> Any:
     result = function(*given.args, **given.kwargs)
     return list(result) if isinstance(result, types.GeneratorType) else result
+
+
+class Wrong(Exception):
+    """What Python does not give, and where."""
+
+
+class TooLong(BaseException):
+    """A call takes longer than anybody would wait. (What jitlab leaves to Python is an Exception.)"""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raises TooLong where what stands inside takes longer, on systems that have such alarms."""
+
+    def stop(*_: Any) -> None:
+        raise TooLong
+
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def outcome(function: Callable[..., Any], given: Given) -> Any:
@@ -85,14 +117,22 @@ def way_of(compiled: Any) -> str:
 def measure(program: Program, size: str, seconds: float) -> dict[str, Any]:
     plain, compiled = program.function, jl.jit(program.function)
     changes = is_changed_by(program, size)
+    row = {"program": program.name, "size": size, "n": program.numbers[SIZES.index(size)]}
     fresh = program.arguments(size)
 
     def copies(count: int) -> list[Given]:
         return [copy.deepcopy(fresh) for _ in range(count)] if changes else [fresh] * count
 
-    wrong = difference(outcome(compiled, copies(1)[0]), outcome(plain, copies(1)[0]), BOUND)
+    wanted = outcome(plain, copies(1)[0])
+    try:
+        with at_most(PATIENCE):
+            wrong = difference(outcome(compiled, copies(1)[0]), wanted, BOUND)
+    except TooLong:
+        python = seconds_of(plain, copies(3))
+        taken = {"python": {"min": python, "median": python}, "jit": {"min": PATIENCE, "median": PATIENCE}}
+        return {**row, "times": taken, "ratio": python / PATIENCE, "way": BROKEN_OFF, "samples": 0, "in_pieces": True}
     if wrong:
-        raise SystemExit(f"{program.name}, {size}: not what Python gives: {wrong[:300]}")
+        raise Wrong(f"{program.name}, {size}: not what Python gives: {wrong[:300]}")
     end = time.monotonic() + WARM_SECONDS
     for number in range(TIMES_MORE):
         called(compiled, copies(1)[0])
@@ -107,14 +147,13 @@ def measure(program: Program, size: str, seconds: float) -> dict[str, Any]:
         calls[side] = max(1, min(int(SAMPLE_SECONDS / max(once, 1e-7)), MOST_COPIES if changes else 100_000))
     times: dict[str, list[float]] = {side: [] for side in sides}
     end = time.monotonic() + 2 * seconds
-    while time.monotonic() < end or (len(times["jit"]) < 5 and time.monotonic() < end + WARM_SECONDS):
+    while time.monotonic() < end or (len(times["jit"]) < 5 and time.monotonic() < end + WARM_SECONDS / 2):
         for side, function in sides.items():
             times[side].append(seconds_of(function, copies(calls[side])))
     found = {side: {"min": min(taken), "median": statistics.median(taken)} for side, taken in times.items()}
     return {
-        "program": program.name, "size": size, "n": program.numbers[SIZES.index(size)], "times": found,
-        "ratio": found["python"]["min"] / found["jit"]["min"], "way": way_of(compiled), "samples": len(times["jit"]),
-        "in_pieces": next(iter(compiled._trials.values())).pieces,
+        **row, "times": found, "ratio": found["python"]["min"] / found["jit"]["min"], "way": way_of(compiled),
+        "samples": len(times["jit"]), "in_pieces": next(iter(compiled._trials.values())).pieces,
     }  # fmt: skip
 
 
@@ -164,17 +203,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }  # fmt: skip
     print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
     warnings.simplefilter("ignore")
-    cases = []
+    cases: list[dict[str, Any]] = []
+    wrong: list[str] = []
     for name in names:
         for size in sizes:
-            with contextlib.redirect_stdout(io.StringIO()):
-                cases.append(measure(PROGRAMS[name], size, options.seconds))
+            if cases and cases[-1]["program"] == name and cases[-1]["way"] == BROKEN_OFF:
+                continue
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    cases.append(measure(PROGRAMS[name], size, options.seconds))
+            except Wrong as error:
+                wrong.append(str(error))
+                print(error, file=sys.stderr, flush=True)
+                continue
             print(f"{name}, {size}: {cases[-1]['ratio']:.2f}", file=sys.stderr, flush=True)
     print(as_rows(cases))
     print(summary(cases))
     if options.json:
         Path(options.json).write_text(json.dumps({"about": about, "cases": cases}, indent=1) + "\n", encoding="utf-8")
-    return 0
+    print(*wrong, sep="\n", end="\n" * bool(wrong))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ PROGRAMS = [
     ),
     Program(mandelbrot, (4, 40, 140), lambda n, draw: given(n, n)),
     Program(bilinear_resize, (3, 30, 150), lambda n, draw: given(draw.random((n, n)), n + 2, width=n + 1)),
-    Program(rgb_to_gray, (3, 64, 500), lambda n, draw: given(draw.integers(0, 256, (n, n, 3)))),
+    Program(rgb_to_gray, (3, 64, 500), lambda n, draw: given(draw.integers(0, 256, (n, n, 3)), weights=(0.25, 0.5, 0.25))),
     Program(floyd_steinberg, (4, 40, 200), lambda n, draw: given(draw.random((n, n)) * 255)),
     Program(
         game_of_life, (8, 100, 5000), lambda n, draw: given([tuple(p) for p in draw.integers(0, n, (3 * n, 2)).tolist()])
