@@ -33,8 +33,6 @@ FASTER = 0.95
 LARGE_BITS, SHORT_NS = 13, 20_000
 #: Of calls that take longer than this, no more than this share of the time goes into the way that may be the slower one.
 LONG_NS, SHARE = 20_000_000, 0.05
-#: What it takes at the least to enter a piece, and from how many pieces on a call that enters them is tried as Python at once.
-ENTRY_NS, MANY_PIECES = 10_000, 100
 #: Kinds of calls that a function remembers.
 MOST_KINDS = 1000
 
@@ -67,7 +65,6 @@ class Trial:
     calls: int = 0
     times: dict[str, list[int]] = field(default_factory=lambda: {COMPILED: [], PYTHON: []})
     spent_ns: int = 0
-    entered: int = 0  # the pieces that the first call entered, where Python would have done them in less time than it took
     way: str = ""  # decided, or ""
 
     def next_way(self) -> str:
@@ -75,8 +72,6 @@ class Trial:
         if self.way:
             return self.way
         compiled, python = self.times[COMPILED], self.times[PYTHON]
-        if self.entered and not python:
-            return PYTHON
         if self.calls < FIRST_CALLS or len(compiled) < 2 or len(compiled) <= len(python):
             return COMPILED
         longest = min(python or compiled)
@@ -87,12 +82,7 @@ class Trial:
     def took(self, way: str, ns: int) -> None:
         """A call went this way, and nothing was captured or decided in it."""
         self.spent_ns += ns
-        if self.way:
-            return
-        if self.calls < FIRST_CALLS:
-            if way == PYTHON:  # its pieces are so many
-                self.times[PYTHON].append(ns)
-                self.way = PYTHON if ns * CLEAR < self.entered * ENTRY_NS else ""
+        if self.way or self.calls < FIRST_CALLS:
             return
         times = self.times[way]
         if len(times) < MOST:
@@ -124,9 +114,6 @@ class Trial:
         """Why such calls run as Python."""
         if not self.times[PYTHON]:
             return Message("settled.nothing")
-        if not self.times[COMPILED]:
-            least = self.entered * ENTRY_NS / 1e9
-            return Message("settled.entered", {"pieces": self.entered, "python": min(self.times[PYTHON]) / 1e9, "least": least})
         compiled, python = self.times[COMPILED], self.times[PYTHON]
         seconds = {"python": min(python) / 1e9, "compiled": min(compiled) / 1e9}
         number = min(len(python), len(compiled))
@@ -136,12 +123,9 @@ class Trial:
 class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
-    captured whole. `pieces`: how many were entered, and `python_ns` what Python would have taken for them by the number of
-    their operations and elements."""
+    captured whole."""
 
     disturbances: int = 0
-    pieces: int = 0
-    python_ns: float = 0
     is_in_pieces: bool = False
     compiled: int = 0
 
@@ -152,12 +136,6 @@ here = _Here()
 def disturbed() -> None:
     """What this thread's calls take now says nothing of the next ones."""
     here.disturbances += 1
-
-
-def entered(python_ns: float) -> None:
-    """A piece was entered, for which Python takes so long, by the model."""
-    here.pieces += 1
-    here.python_ns += python_ns
 
 
 @contextmanager
@@ -179,12 +157,10 @@ def tried(trial: Trial, ways: Mapping[str, Callable[[], Any]], is_ready: Callabl
     """A call that has no decision yet. `is_ready`: the machine code is the one that stays, and nobody watches."""
     way = trial.next_way()
     here.is_in_pieces = trial.pieces
-    before, pieces, python_ns, started = here.disturbances, here.pieces, here.python_ns, clock()
+    before, started = here.disturbances, clock()
     result = ways[way]()  # what ends with an exception is no measure
     ended = clock()
     trial.pieces = here.is_in_pieces
-    if not trial.calls and here.pieces - pieces >= MANY_PIECES and here.python_ns - python_ns < ended - started:
-        trial.entered = here.pieces - pieces
     if is_ready() and (here.disturbances == before or trial.calls >= PATIENCE):
         trial.took(way, ended - started)
     trial.calls += 1

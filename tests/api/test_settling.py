@@ -90,64 +90,6 @@ def test_what_is_faster_compiled_stays_compiled(plan):
     assert "as Python" not in str(f.ledger)
 
 
-def many_pieces(log):
-    @jl.jit
-    def f(x):
-        for i in range(x.shape[0]):
-            log.append(float(np.tanh(x[i]) * 2))
-        return len(log)
-
-    return f
-
-
-def test_a_call_of_very_many_pieces_is_python_after_one_of_each(plan):
-    log = []
-    f = many_pieces(log)
-    plan.takes.update({COMPILED: 8_000_000_000, PYTHON: 2_000_000 // 3})
-    x = np.linspace(0, 1, 200)
-    for n in range(1, 4):
-        assert f(x) == 200 * n
-    trial = trial_of(f)
-    assert plan.ways == [COMPILED, PYTHON] and trial.way == PYTHON and trial.entered >= 200
-    np.testing.assert_allclose(log, np.tile(np.tanh(x) * 2, 3), rtol=1e-14)
-    assert f"as Python, and enters {trial.entered} pieces, which alone takes" in str(f.ledger)
-
-
-def test_very_many_pieces_of_a_call_that_is_long_as_python_too_are_tried_as_others(plan):
-    log = []
-    f = many_pieces(log)
-    plan.takes.update({COMPILED: 1_000_000_000, PYTHON: 900_000_000})
-    for _ in range(FIRST_CALLS + 1):
-        f(np.linspace(0, 1, 200))
-    assert plan.ways[1] == PYTHON and not trial_of(f).way
-
-
-def test_few_pieces_are_tried_as_python_when_their_code_is_made(plan):
-    f = many_pieces([])
-    plan.takes.update({COMPILED: 8_000_000_000, PYTHON: 1000})
-    for _ in range(FIRST_CALLS):
-        f(np.linspace(0, 1, 20))
-    assert PYTHON not in plan.ways
-
-
-def test_pieces_with_loops_of_their_own_are_not_tried_early(plan):
-    """What a compiled loop does in a piece may take Python a long time."""
-
-    @jl.jit
-    def f(x, log):
-        for i in range(x.shape[0]):
-            t = 0.0
-            for j in range(50):
-                t = t + x[i] * j
-            log.append(float(t))
-        return len(log)
-
-    plan.takes.update({COMPILED: 8_000_000_000, PYTHON: 1000})
-    for _ in range(2):
-        f(np.linspace(0, 1, 150), [])
-    assert PYTHON not in plan.ways
-
-
 def test_five_percent_are_no_reason(plan):
     f, _ = in_pieces()
     plan.takes.update({COMPILED: 1000, PYTHON: 960})

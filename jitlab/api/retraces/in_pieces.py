@@ -6,10 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
-from jitlab.api.settling import disturbed, entered
+from jitlab.api.settling import disturbed, here
 from jitlab.capture import Change
 from jitlab.capture.drivers.function_body import Telling
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
+from jitlab.config import NEVER, config
 from jitlab.events import Cause
 from jitlab.messages import Message, capital, units
 from jitlab.support.lazy_dataclass import dataclass
@@ -62,7 +63,6 @@ class PiecesTold(Telling):
 
     def called(self, trace: PieceTrace, started: int) -> None:
         super().called(trace, started)
-        entered(trace.python_ns)
         self._piece(trace).calls += 1
         if trace.costs.calls:  # the first call is the one that captured it
             self.frequency.called()
@@ -70,6 +70,9 @@ class PiecesTold(Telling):
         if trace.costs.calls == WARM_CALLS:
             disturbed()
             warm_up(trace)
+
+    def may_settle(self) -> bool:
+        return config.settle != NEVER and not here.compiled
 
     def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""

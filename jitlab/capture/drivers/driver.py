@@ -39,6 +39,7 @@ from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
 from jitlab.ops import control_flow
+from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
 from .piece_traces import EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
@@ -49,12 +50,36 @@ from .trace import Trace
 #: Reasons for which a part of the statement may still be captured.
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 _RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+_SETTLED = Refusal("settled", "its iterations take less time as Python than to enter their pieces")
 _WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
 _EMPTY: Mapping[str, Any] = {}
 #: What np.errstate may ask for where code is compiled: it tells of no floating-point errors.
 _QUIET = frozenset({"ignore", "warn"})
+
+
+#: After each so many iterations of a loop it is asked whether its pieces pay; what was captured in so many of them is no sign.
+ITERATIONS, CAPTURED_AT_FIRST = 32, 4
+#: What it takes at the least to enter a piece, and to capture one.
+ENTRY_NS, CAPTURE_NS = 10_000, 2_000_000
+
+
+@dataclass
+class Iterations:
+    """The iterations of a loop in pieces, since it was last asked whether its pieces pay: how many pieces were entered in them,
+    how often one was to be captured first, and what Python would have taken for the pieces by the model."""
+
+    count: int = 0
+    pieces: int = 0
+    captured: int = 0
+    python_ns: float = 0
+    is_python: bool = False  # those that follow in this run of the program are Python's
+
+    def pay(self) -> bool:
+        """Is Python not twice as fast as entering the pieces is at the least?"""
+        entering = self.pieces * ENTRY_NS + max(0, self.captured - CAPTURED_AT_FIRST) * CAPTURE_NS
+        return 2 * self.python_ns >= entering
 
 
 class Driver:
@@ -70,6 +95,8 @@ class Driver:
         self.cells = cells  # what lookups find the names in, where they are not a trace's own
         self.scopes: list[Scoped] = []
         self.here = Segment()  # the statements that are run one after the other, innermost
+        self.pieces_entered, self.pieces_captured, self.python_ns = 0, 0, 0.0  # of this run so far, as in Iterations
+        self.loops: dict[int, Iterations] = {}
 
     def execute(self, code: types.CodeType) -> str:
         """Run a statement; how it ended: "", "break", "continue", "return"."""
@@ -138,13 +165,41 @@ class Driver:
                 finally:
                     self.scopes.pop()
         assert isinstance(parts, Loop)
+        iterations = self.loops.setdefault(id(parts), Iterations())
         while True:
-            self.segment(parts.turn)
+            (self.as_python if iterations.is_python else self.segment)(parts.turn)
             if not self.test(parts):
                 return self.segment(parts.orelse)
-            jump = self.segment(parts.body)
+            jump = self.iteration(parts.body, iterations)
             if jump in (BREAK, RETURN):
                 return jump if jump == RETURN else ""
+
+    def iteration(self, body: Segment, iterations: Iterations) -> str:
+        """Run the body of a loop once: in pieces, or as Python where its pieces have not paid; how it ended."""
+        if iterations.is_python:
+            return self.as_python(body)
+        pieces, captured, python_ns = self.pieces_entered, self.pieces_captured, self.python_ns
+        jump = self.segment(body)
+        iterations.count += 1
+        iterations.pieces += self.pieces_entered - pieces
+        iterations.captured += self.pieces_captured - captured
+        iterations.python_ns += self.python_ns - python_ns
+        if iterations.count == ITERATIONS:
+            works = iterations.pieces or any(self.may_work(statement.node) for statement in body.statements)
+            if self.telling.may_settle() and not (works and iterations.pay()):
+                iterations.is_python = True
+                self.telling.ran(body.statements[0], _SETTLED, time.perf_counter_ns())
+            iterations.count = iterations.pieces = iterations.captured = 0
+            iterations.python_ns = 0
+        return jump
+
+    def as_python(self, segment: Segment) -> str:
+        """"", or how it ended."""
+        for statement in segment.statements:
+            jump = self.execute(statement.plain())
+            if jump:
+                return jump
+        return ""
 
     def test(self, parts: Condition | Loop) -> bool:
         """Is a condition true?"""
@@ -157,6 +212,7 @@ class Driver:
     def wrapped(self, step: Wrapped) -> str:
         """Python runs the statement, and calls this for each of its blocks."""
         jump = ""
+        iterations = self.loops.setdefault(id(step), Iterations())
 
         def called_back(number: int) -> bool:
             nonlocal jump
@@ -165,8 +221,9 @@ class Driver:
                 error.__traceback__ = cell_traceback(error.__traceback__)
                 without_signals(error)
             self.look_at_errstate()
-            found = self.segment(step.blocks[number])
-            if number == 0 and step.is_loop:
+            is_body = number == 0 and step.is_loop
+            found = self.iteration(step.blocks[0], iterations) if is_body else self.segment(step.blocks[number])
+            if is_body:
                 jump = found if found == RETURN else ""
                 return found in (BREAK, RETURN)
             jump = found or jump  # a `finally` that does not jump itself lets the jump that it meets go on
@@ -235,6 +292,8 @@ class Driver:
         last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:
             self.done(last)
+        self.pieces_entered += 1
+        self.python_ns += trace.python_ns
         if not trace.is_silent:
             self.telling.called(trace, started)
         return trace.length, trace.jump
@@ -315,6 +374,7 @@ class Driver:
     # ---- capture
     def capture(self, at: int, failed: Failed) -> tuple[PieceTrace | None, Refusal]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
+        self.pieces_captured += 1
         try:
             return self._capture(at, failed, static=False)
         except StaticNeeded:

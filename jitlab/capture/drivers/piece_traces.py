@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .pieces import CellCapture
 
 Namespace = dict[str, Any]
-#: What NumPy takes for the call of an operation on few elements, and for each element of most operations.
-OPERATION_NS, ELEMENT_NS = 1500, 20
+#: What NumPy takes for an operation of scalars, for one that makes a small array, and for each element of most operations.
+SCALAR_NS, OPERATION_NS, ELEMENT_NS = 200, 1500, 20
 
 
 class EndPiece(Signal):
@@ -82,7 +82,9 @@ class PieceTrace(Trace):
         nodes = list(every_node(self.graph))
         if any(isinstance(node.op, Loop) for node in nodes):
             return math.inf
-        return sum(OPERATION_NS + ELEMENT_NS * int(node.type.size) for node in nodes if node.inputs)
+        return sum(
+            OPERATION_NS + ELEMENT_NS * int(node.type.size) if node.type.shape else SCALAR_NS for node in nodes if node.inputs
+        )
 
     def perform(
         self, inputs: list[Any], numbers: tuple[Any, ...], names: MutableMapping[str, Any], args: Any = ()

@@ -85,6 +85,10 @@ class Telling:
             lines += spans(reason.source)  # in a function that it calls
         emit_statement(reason.code, reason.text, lines, started, ended_ns=ended, met=reason.met)
 
+    def may_settle(self) -> bool:
+        """May iterations of a loop whose pieces do not pay run as Python?"""
+        return False
+
     def called(self, trace: PieceTrace, started: int) -> None:
         """A piece ran."""
         emit_call(trace.name, trace.number, started)
