@@ -3,6 +3,7 @@
 import gc
 import sys
 import tracemalloc
+from itertools import pairwise
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_a_cell_that_is_edited_and_run_again_leaves_little(ip, id, monkeypatch):
     counted = []
     tracemalloc.start(1)
     try:
-        for turn in range(FULL + 2 * TURNS + 1):
+        for turn in range(FULL + 3 * TURNS + 1):
             if turn >= FULL and (turn - FULL) % TURNS == 0:
                 background().submit(int).result()
                 gc.collect()
@@ -42,8 +43,8 @@ def test_a_cell_that_is_edited_and_run_again_leaves_little(ip, id, monkeypatch):
             ip.run_cell(CELL.replace("TURN", str(turn)), store_history=True, cell_id=id)
     finally:
         tracemalloc.stop()
-    first, second, third = counted
-    assert min(second - first, third - second) < 3000 * TURNS  # of which IPython's own history is a third
+    grown = [after - before for before, after in pairwise(counted)]  # a table of another test's may still fill in one of them
+    assert min(grown) < 3000 * TURNS  # of which IPython's own history is a third
 
 
 def test_of_one_cell_the_newest_sources_keep_their_traces():
