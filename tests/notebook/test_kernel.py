@@ -86,10 +86,10 @@ def test_a_cell_in_a_real_kernel(notebook):
     assert outputs(heard)[0]["text/plain"] == "False"
 
     kinds = set()
-    while not {"cell-started", "cell-finished"} <= kinds:  # they come some time later, in batches
-        notebook.run("import time; time.sleep(0.1)", "cell-e")
+    while not {"cell-started", "cell-finished"} <= kinds:  # some time later, in batches; on a busy machine as numbers
+        notebook.run("%%jit -q\nimport time\ntime.sleep(0.3)", "cell-e")
         kinds = {event["kind"] for message in panel(notebook.sent, "batch") for event in message["events"]}
-    assert {message["cell"] for message in panel(notebook.sent, "report")} <= {"cell-a", "cell-b", "cell-c"}
+    assert {message["cell"] for message in panel(notebook.sent, "report")} <= {"cell-a", "cell-b", "cell-c", "cell-e"}
 
 
 def test_jit_on_and_await_in_a_real_kernel(notebook):
