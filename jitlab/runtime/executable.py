@@ -392,12 +392,14 @@ class Executable:
         later = clusters[clusters.index(cluster) + 1 :]
         return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
 
-    def warm(self, form: type | None, scalars: Sequence[bool], tells_call: bool = True) -> Entry | None:
+    def warm(
+        self, form: type | None, scalars: Sequence[bool], tells_call: bool = True, in_place: bool = False
+    ) -> Entry | None:
         """A way to run this trace without Python, or None when it has to go through Python.
 
         For plans of clusters alone, contiguous arguments. `scalars`: which of the graph's outputs are given back as NumPy
         scalars; `form`: how they are packed; `tells_call`: the entry answers for the whole function when somebody records its
-        calls.
+        calls; `in_place`: as `run_in_place`, under the same conditions, where nothing can fail.
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
@@ -406,7 +408,8 @@ class Executable:
             return None
         variants = []
         for cluster in clusters:
-            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), NONE))
+            ends = frozenset(self._endings.get(cluster.name, ())) if in_place and self._may_fail is False else NONE
+            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), ends))
             if variant is None or variant.launcher.lowered.copies:
                 return None
             variants.append(variant)

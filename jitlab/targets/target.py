@@ -119,6 +119,8 @@ class Entry(ABC):
     """One signature's way through a trace without Python."""
 
     site: native_call_log.Site | None = None  # where its calls are noted, None when they can't be
+    #: (output of the graph, parameter) for what is stored into arguments: it is no result of the builtin function.
+    stored: Sequence[tuple[int, int]] = ()
 
     @abstractmethod
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:

@@ -1,11 +1,13 @@
 """Warm calls go through a C function; whatever differs from its signature takes the Python way and gives the same."""
 
+import contextlib
 import ctypes
 import gc
 import signal
 import sys
 import threading
 import time
+import tracemalloc
 import weakref
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.api.whatif.variants import compiled_as
+from jitlab.runtime import Executable
 from jitlab.targets.cpu_llvm.calls.entry import FASTCALL_KEYWORDS, layout_is_known
 
 pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
@@ -232,3 +235,116 @@ def test_the_definition_of_a_c_function_outlives_it():
     assert flags.value == FASTCALL_KEYWORDS
     for place in taken:
         free(place)
+
+
+# ---- arguments that are changed in place, under `jit`
+
+
+def warm_writer(function, monkeypatch, *arrays):
+    """A compiled function, and how often its calls in place have taken the Python way since it was warm."""
+    python, run = [], Executable.run_in_place
+    monkeypatch.setattr(Executable, "run_in_place", lambda self, arguments: (python.append(1), run(self, arguments))[1])
+    compiled = jl.jit(function)
+    for _ in range(8):
+        compiled(*(x.copy() if isinstance(x, np.ndarray) else x for x in arrays))
+    python.clear()
+    return compiled, python
+
+
+def normalize(x, peak):
+    largest = np.max(np.abs(x))
+    if largest == 0:
+        return False
+    x *= peak / largest
+    return True
+
+
+def test_an_argument_is_changed_in_place_without_python(monkeypatch):
+    compiled, python = warm_writer(normalize, monkeypatch, np.arange(5.0), 2.0)
+    for start in (np.arange(5.0), np.zeros(5), -np.ones(5)):
+        mine, theirs = start.copy(), start.copy()
+        assert compiled(mine, 2.0) is normalize(theirs, 2.0)
+        np.testing.assert_array_equal(mine, theirs)
+    assert not python
+
+
+def test_results_stand_beside_what_is_changed_in_place(monkeypatch):
+    def f(x, y):
+        s = x.sum()
+        x += 1
+        y[:] = x * 2
+        return s, x * y, y
+
+    compiled, python = warm_writer(f, monkeypatch, np.arange(4.0), np.zeros(4))
+    mine, theirs = [np.arange(4.0), np.zeros(4)], [np.arange(4.0), np.zeros(4)]
+    for _ in range(3):
+        found, wanted = compiled(*mine), f(*theirs)
+        assert found[2] is mine[1]
+        for got, want in zip((*found, *mine), (*wanted, *theirs), strict=True):
+            assert type(got) is type(want)
+            np.testing.assert_array_equal(got, want)
+    assert not python
+
+
+def test_what_is_not_as_it_was_takes_the_python_way(monkeypatch):
+    def f(x, y):
+        x += y
+        return x.sum()
+
+    compiled, python = warm_writer(f, monkeypatch, np.arange(4.0), np.ones(4))
+    base = np.arange(9.0)
+    for make in (
+        lambda base: (base[:4], base[4:8]),
+        lambda base: (base[::2][:4], base[1::2][:4]),  # strided
+        lambda base: (base[:4], base[1:5]),  # they overlap
+        lambda base: (base[:4], base[:4]),
+        lambda base: (base[:4], base[3::-1]),
+    ):
+        mine, theirs = base.copy(), base.copy()
+        assert compiled(*make(mine)) == f(*make(theirs))
+        np.testing.assert_array_equal(mine, theirs)
+    locked = np.arange(4.0)
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        compiled(locked, np.ones(4))
+    assert locked.tolist() == [0, 1, 2, 3]
+    python.clear()
+    assert compiled(np.zeros(4), np.ones(4)) == 4 and not python
+
+
+def test_a_call_that_may_fail_changes_nothing_when_it_does(monkeypatch):
+    def f(x, i):
+        x[1:] += x[:-1]
+        return x[i[0]]
+
+    compiled, _ = warm_writer(f, monkeypatch, np.ones(4), np.array([2]))
+    for _ in range(3):
+        mine, theirs = np.ones(4), np.ones(4)
+        assert compiled(mine, np.array([3])) == f(theirs, np.array([3]))
+        np.testing.assert_array_equal(mine, theirs)
+        for call, x in ((compiled, mine), (f, theirs)):
+            with pytest.raises(IndexError):
+                call(x, np.array([9]))
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_recording_sees_calls_in_place(monkeypatch):
+    compiled, _ = warm_writer(normalize, monkeypatch, np.arange(5.0), 2.0)
+    x = np.arange(5.0)
+    with jl.record() as recording:
+        for _ in range(3):
+            compiled(x, 3.0)
+    (kernel, *_) = recording.report().kernels
+    assert kernel.calls == 3 and x[-1] == 3
+
+
+def test_an_early_return_copies_no_array_that_is_changed_in_place(monkeypatch):
+    x = np.arange(100_000.0)
+    compiled, _ = warm_writer(normalize, monkeypatch, x, 2.0)
+    for busy in (contextlib.nullcontext(), events.busy):  # by the C function, and by Python
+        with busy:
+            tracemalloc.start()
+            assert compiled(x, 3.0) is True
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        assert x[-1] == 3 and most < x.nbytes / 2

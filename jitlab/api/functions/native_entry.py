@@ -77,21 +77,29 @@ def _let_go(own: type, kept: list[Any]) -> None:
 
 
 def warm_up(trace: Trace) -> None:
-    """From now on a C function runs the trace's machine code, where that can be; the guards stay Python's."""
+    """From now on a C function runs the trace's machine code, where that can be; the guards stay Python's, and so does the
+    look at arguments that are changed: that they can be, and overlap no other."""
     executable, run = trace.executable, trace.run
-    if trace.writes or not isinstance(executable, Executable) or run is None:
+    if not isinstance(executable, Executable) or run is None or (trace.writes and getattr(trace, "moving", None)):
         return
-    warm = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
+    scalar_outputs = [not node.shape for node in executable.graph.outputs]
+    warm = executable.warm(list, scalar_outputs, tells_call=False, in_place=bool(trace.writes))
     if warm is None:
         return
     entry, keep = warm.make(events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
     scalars = [n for n, input in enumerate(trace.inputs) if not input.is_array]
+    stored, total = warm.stored, len(scalar_outputs)
 
     def run_warm(inputs: Sequence[Any], keep: Any = keep) -> list[Any]:
+        arrays = inputs
         if scalars:
-            inputs = list(inputs)
+            arrays = list(inputs)
             for n in scalars:
-                inputs[n] = np.asarray(inputs[n])
-        return entry(*inputs)  # type: ignore[no-any-return]
+                arrays[n] = np.asarray(arrays[n])
+        outputs: list[Any] = entry(*arrays)
+        if stored and len(outputs) < total:  # else Python ran it
+            for output, number in stored:
+                outputs.insert(output, inputs[number])
+        return outputs
 
     trace.run = run_warm

@@ -153,8 +153,12 @@ class Trace:
                     raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
 
     def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
-        """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied."""
+        """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied. What a kernel
+        has stored into the argument that it is a new version of stays there."""
+        stored = {output for number, output in self.writes if outputs[output] is inputs[number]}
         for n, apart in self.shared:
+            if n in stored:
+                continue
             value = outputs[n]
             others = (*inputs, *(outputs[m] for m in apart))
             if isinstance(value, np.ndarray) and (

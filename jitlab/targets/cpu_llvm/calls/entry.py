@@ -84,11 +84,15 @@ def _defined(name: bytes, code: int) -> int:
 def c_entry(
     graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]
 ) -> CEntry | None:
-    """A C function for plans with small results and little scratch; its arguments are contiguous."""
-    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n in graph.outputs):
+    """A C function for plans with small results and little scratch; its arguments are contiguous. What a launcher stores into
+    arguments is no result: nothing of it may fail."""
+    stored = {new: old for launcher in launchers for new, old in launcher.lowered.in_place.items()}
+    made = [(n, is_scalar) for n, is_scalar in zip(graph.outputs, scalars, strict=True) if n not in stored]
+    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n, _ in made):
         return None
     place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
-    place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
+    place |= {new: place[old] for new, old in stored.items()}
+    place |= {n: ("result", i) for i, (n, _) in enumerate(made)}
     launches, used = [], 0
     for launcher in launchers:
         lowered, pointers = launcher.lowered, []
@@ -103,9 +107,12 @@ def c_entry(
         launches.append(Launch(launcher.template, launcher.code.address, tuple(pointers)))
     if used > SCRATCH_BYTES:
         return None
-    arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape)) for n in graph.parameters)
-    results = tuple(Result(np.dtype(n.dtype), plain(n.shape), s) for n, s in zip(graph.outputs, scalars, strict=True))
-    return CEntry(Warm(arguments, results, form, tuple(launches), used), launchers)
+    written = set(stored.values())
+    arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape), n in written) for n in graph.parameters)
+    results = tuple(Result(np.dtype(n.dtype), plain(n.shape), is_scalar) for n, is_scalar in made)
+    entry = CEntry(Warm(arguments, results, form, tuple(launches), used), launchers)
+    entry.stored = [(at, graph.parameters.index(stored[n])) for at, n in enumerate(graph.outputs) if n in stored]
+    return entry
 
 
 @cache

@@ -20,7 +20,7 @@ from .context import DONE, PAUSED, STOPPED, ContextLayout
 
 HEAD = object.__basicsize__
 DATA, NDIM, DIMS, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
-WANTED_FLAGS = 0x0101  # contiguous and aligned
+WANTED_FLAGS, WRITEABLE = 0x0101, 0x0400  # contiguous and aligned
 NEW_FROM_DESCR, RETURN = 94, 76  # slots of NumPy's C API, fixed by its ABI
 
 _DECLARATIONS = (
@@ -43,10 +43,11 @@ _DECLARATIONS = (
 
 @dataclass(frozen=True)
 class Argument:
-    """An ndarray of exactly this dtype and shape."""
+    """An ndarray of exactly this dtype and shape; `written`: it is changed where it lies."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    written: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,8 +161,9 @@ def _check_argument(code: _Code, number: int, argument: Argument) -> str:
     code.check(new(f"icmp eq ptr {at(object_, HEAD - 8, 'ptr')}, {_address(id(np.ndarray))}"), f"array{number}")
     same = new(f"icmp eq ptr {at(object_, DESCR, 'ptr')}, {_address(id(argument.dtype))}")
     rank = new(f"icmp eq i32 {at(object_, NDIM, 'i32')}, {len(argument.shape)}")
-    flags = new(f"and i32 {at(object_, FLAGS, 'i32')}, {WANTED_FLAGS}")
-    whole = new(f"icmp eq i32 {flags}, {WANTED_FLAGS}")
+    wanted = WANTED_FLAGS | WRITEABLE if argument.written else WANTED_FLAGS
+    flags = new(f"and i32 {at(object_, FLAGS, 'i32')}, {wanted}")
+    whole = new(f"icmp eq i32 {flags}, {wanted}")
     code.check(new(f"and i1 {new(f'and i1 {same}, {rank}')}, {whole}"), f"shape{number}")
     if argument.shape:
         dims = at(object_, DIMS, "ptr")
@@ -234,7 +236,8 @@ def _answer(code: _Code, warm: Warm, made: Sequence[str], api: Any) -> None:
         return
     kind = "Tuple" if warm.form is tuple else "List"
     pack = code.new(f"call ptr @Py{kind}_New(i64 {len(values)})")
-    code.lines.append(f"  br i1 {code.new(f'icmp eq ptr {pack}, null')}, label %failed, label %pack")
+    lost = "raised" if any(argument.written for argument in warm.arguments) else "failed"  # nothing is written twice
+    code.lines.append(f"  br i1 {code.new(f'icmp eq ptr {pack}, null')}, label %{lost}, label %pack")
     code.lines.append("pack:")
     for number, value in enumerate(values):
         code.new(f"call i32 @Py{kind}_SetItem(ptr {pack}, i64 {number}, ptr {value})")
