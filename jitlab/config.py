@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from contextlib import suppress
@@ -15,6 +16,9 @@ from jitlab.support.lazy_dataclass import dataclass
 OFF, ON = "OFF", "ON"
 #: What `settle` can be.
 MEASURE, MODEL, NEVER = "measure", "model", "off"
+
+#: Is `settle` "off"? C code reads the word.
+settle_is_off = ctypes.c_int64(0)
 
 
 @dataclass
@@ -75,6 +79,8 @@ class Config:
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)
+        if name == "settle":
+            settle_is_off.value = value == NEVER
 
 
 config = Config()

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import events
 from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -33,6 +34,8 @@ FASTER = 0.95
 LARGE_BITS, SHORT_NS = 13, 20_000
 #: Of calls that take longer than this, no more than this share of the time goes into the way that may be the slower one.
 LONG_NS, SHARE = 20_000_000, 0.05
+#: From so many calls as Python on C hands them on at once: where machine code has run in this process, and where it has not.
+DIRECT, DIRECT_FIRST = 5, 2000
 #: Kinds of calls that a function remembers.
 MOST_KINDS = 1000
 
@@ -66,6 +69,8 @@ class Trial:
     times: dict[str, list[int]] = field(default_factory=lambda: {COMPILED: [], PYTHON: []})
     spent_ns: int = 0
     way: str = ""  # decided, or ""
+    as_python: int = 0  # calls that came this way since that was Python
+    is_in_front: bool = False  # C looks after such calls, or cannot
 
     def next_way(self) -> str:
         """How the next call runs."""
@@ -141,11 +146,12 @@ def disturbed() -> None:
 @contextmanager
 def compiled_calls() -> Iterator[None]:
     """Inside, every call of this thread runs compiled: somebody asks what the compiler does."""
-    here.compiled += 1
-    try:
-        yield
-    finally:
-        here.compiled -= 1
+    with events.busy:  # C code asks that alone
+        here.compiled += 1
+        try:
+            yield
+        finally:
+            here.compiled -= 1
 
 
 def clock() -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jitlab.errors import EagerScopeError, OptionError
 from jitlab.ir import DECISIONS, Decision, Graph, NodeDef, Scope, current_graph, deciding, outside
+from jitlab.support.direct_calls import in_direct_call
 
 CompileOps = bool | Callable[[NodeDef], Any]
 
@@ -47,7 +48,7 @@ def jit_scope(
         2
     """
     graph = current_graph() or outside.graph
-    if graph is None and (outside.is_python or outside.unmarked):
+    if graph is None and (outside.is_python or outside.unmarked or in_direct_call()):
         yield
         return
     if graph is None:

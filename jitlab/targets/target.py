@@ -132,6 +132,16 @@ class Entry(ABC):
 
 
 @dataclass(frozen=True)
+class PlainCall:
+    """A kind of call that runs as Python. `values`: of each argument, the last ones by `names`, its type and -1, or of an exact
+    array its dtype and number of axes; `elements_bits`: in how many bits the number of all elements is written."""
+
+    values: tuple[tuple[Any, int], ...]
+    names: tuple[str, ...]
+    elements_bits: int
+
+
+@dataclass(frozen=True)
 class Place:
     """Where a line of code came from: operations, or else a part of the machinery around them; and in which kernel it is."""
 
@@ -217,11 +227,24 @@ class Target(ABC):
         """Is something compiled in the background that calls will run?"""
         return False
 
+    @property
+    def is_loaded(self) -> bool:
+        """Is what it compiles with in this process already?"""
+        return True
+
     def entry(
         self, graph: Graph, launchers: Sequence[Launcher], form: type | None, scalars: Sequence[bool]
     ) -> Entry | None:
         """A way for warm calls that Python has no part in, for launches one after the other that compute the graph's outputs;
         None: there is none. `scalars`: which outputs are given back as NumPy scalars; `form`: how they are packed."""
+        return None
+
+    def python_entry(
+        self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
+        under_way: ctypes.c_int64, name: str,
+    ) -> Any:  # fmt: skip
+        """A builtin function that calls `function` where the call is one of `calls` and the three `stops` are 0, else
+        `otherwise`, with the same arguments; None: there is none. `under_way` counts what was called and has not ended."""
         return None
 
     def known_peaks(self) -> Peaks | None:

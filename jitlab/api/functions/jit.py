@@ -21,7 +21,7 @@ from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
-from jitlab.api.settling import COMPILED, MOST_KINDS, PYTHON, Trial, kind_of_call
+from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Trial, kind_of_call
 from jitlab.capture import (
     MOST_TRACES,
     Body,
@@ -63,7 +63,7 @@ from jitlab.targets.devices import default_target
 
 from .dispatch import Dispatched, inlined, remove
 from .jit_options import JitOptions, check_backend, checked
-from .native_entry import warm_up
+from .native_entry import InFront, class_of, warm_up
 
 
 class Jit(Dispatched):
@@ -101,6 +101,7 @@ class Jit(Dispatched):
         self._is_checked = False
         self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
         self._trials: dict[settling.Kind, Trial] = {}
+        self.in_front = InFront(Jit.__call__, self)
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
@@ -138,6 +139,8 @@ class Jit(Dispatched):
         kind = kind_of_call(args, kwargs)
         trial = self._trials.get(kind) or self._new_trial(kind)
         if trial.way == PYTHON:
+            if not trial.is_in_front:
+                self._called_as_python(kind, trial, args, kwargs)
             return self._python_call(trial, args, kwargs)
         if trial.way == COMPILED or config.settle != MEASURE:
             result = self._compiled_call(args, kwargs)
@@ -154,7 +157,9 @@ class Jit(Dispatched):
 
     def _new_trial(self, kind: settling.Kind) -> Trial:
         if len(self._trials) >= MOST_KINDS:
-            self._trials.pop(next(iter(self._trials)), None)
+            oldest = next(iter(self._trials))
+            self._trials.pop(oldest, None)
+            self.in_front.drop(self, oldest)
         return self._trials.setdefault(kind, Trial(kind[-1]))
 
     def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,6 +170,12 @@ class Jit(Dispatched):
             return self.python_function(*args, **kwargs)
         finally:
             outside.unmarked = before
+
+    def _called_as_python(self, kind: settling.Kind, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        trial.as_python += 1
+        if trial.as_python >= (DIRECT if default_target().is_loaded else DIRECT_FIRST):
+            trial.is_in_front = True
+            self.in_front.add(self, kind, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -308,8 +319,8 @@ class Jit(Dispatched):
                 args, kwargs, function = (*function.args, *args), {**function.keywords, **kwargs}, function.func
             elif isinstance(function, types.MethodType):
                 args, function = (function.__self__, *args), function.__func__
-            elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
-                args, function = (function, *args), type(function).__call__
+            elif isinstance(vars(class_of(function)).get("__call__"), types.FunctionType):
+                args, function = (function, *args), class_of(function).__call__
             else:
                 return self._run_as_python(values, refusal)
         if self._body is None:
@@ -399,7 +410,7 @@ class Jit(Dispatched):
         while isinstance(function, functools.partial):
             function = function.func
         if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
-            function = type(function).__call__
+            function = class_of(function).__call__
         return getattr(function, "__func__", function)
 
 
@@ -527,4 +538,6 @@ def _is_python(function: Any) -> bool:
         return _is_python(function.__func__)
     if isinstance(function, types.FunctionType):
         return True
-    return not isinstance(function, (type, np.ufunc)) and isinstance(vars(type(function)).get("__call__"), types.FunctionType)
+    return not isinstance(function, (type, np.ufunc)) and isinstance(
+        vars(class_of(function)).get("__call__"), types.FunctionType
+    )

@@ -1,26 +1,39 @@
-"""Calls that C answers: a signature that is called often gets a C function in front of its machine code."""
+"""Calls that C answers: signatures that are called often, and kinds of calls that run as Python, have a C function in front."""
 
 from __future__ import annotations
 
 import ctypes
+import sys
+import threading
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jitlab import events
+from jitlab.api.settling import Kind
 from jitlab.capture import Trace
 from jitlab.capture.guards.tracetypes import VariableType
+from jitlab.config import settle_is_off
 from jitlab.runtime import Executable
+from jitlab.support import locks, native_call_log
+from jitlab.support.direct_calls import DirectCalls
+from jitlab.targets.devices import default_target
+from jitlab.targets.target import PlainCall
 
 from .weak_methods import WeakMethod
 
 if TYPE_CHECKING:
+    from .jit import Jit
     from .tracing import Function
 
 #: A signature that was called so often gets a C function of its own; a `function` has at most so many of them.
 WARM_CALLS, MAX_ENTRIES = 5, 4
+
+#: In the class of one such function: the class that it was made of.
+_BEHIND = "_class_behind"
 
 
 def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs: dict[str, Any]) -> None:
@@ -50,10 +63,83 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     if function._warm:
         function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
         return
+    function._warm = kept
+    _set_in_front(function, entry, {}, kept)
+
+
+def _set_in_front(function: Any, entry: Any, fields: dict[str, Any], kept: list[Any]) -> None:
+    """From now on `entry` is called in the place of the function, whose class becomes one of its own."""
     kind = type(function)
-    own: Any = type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__, "__call__": entry})
-    weakref.finalize(function, _let_go, own, kept).atexit = False
-    function._warm, function.__class__ = kept, own
+    looks = {"__module__": kind.__module__, "__doc__": kind.__doc__, _BEHIND: kind}
+    own: Any = type(kind.__name__, (kind,), {**looks, **fields, "__call__": entry})
+    weakref.finalize(function, _let_go, weakref.ref(own), kept).atexit = False
+    function.__class__ = own
+
+
+def class_of(function: Any) -> Any:
+    """The class that a function was made of, where C may stand in front of it."""
+    kind = type(function)
+    return vars(kind).get(_BEHIND, kind)
+
+
+class InFront:
+    """The kinds of calls of a `jit` function that run as Python and that C hands on to it at once."""
+
+    MOST = 32  # kinds, which C compares a call with one after the other
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
+
+    def __init__(self, call: Callable[..., Any], function: Jit) -> None:
+        locks.own(self)
+        self._otherwise = _Otherwise(call, function)
+        self._calls: dict[Kind, PlainCall] = {}
+        self._direct = DirectCalls(getattr(function._code_function(), "__code__", None))
+
+    def add(self, function: Jit, kind: Kind, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """From now on C looks after calls of this kind, as this one is."""
+        if class_of(function).__call__ is not self._otherwise.call:
+            return
+        values = (*args, *kwargs.values())
+        keys = [(value.dtype, value.ndim) if type(value) is np.ndarray else (type(value), -1) for value in values]
+        call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1])
+        with locks.Released(self._lock), self._lock:
+            if len(self._calls) < self.MOST:
+                self._calls[kind] = call
+                with suppress(MemoryError):  # the call itself needs none of it
+                    self._set(function)
+
+    def drop(self, function: Jit, kind: Kind) -> None:
+        """Nothing is decided of such calls any more."""
+        with locks.Released(self._lock), self._lock:
+            if self._calls.pop(kind, None) is not None:
+                self._set(function)
+
+    def renew(self, function: Jit) -> None:
+        """The function has another Python function."""
+        with locks.Released(self._lock), self._lock:
+            self._direct.code = getattr(function._code_function(), "__code__", None)
+            self._set(function)
+
+    def _set(self, function: Jit) -> None:
+        stops = (events.busy.word, native_call_log.watched, settle_is_off)
+        entry = default_target().python_entry(
+            function.python_function, self._otherwise, list(self._calls.values()), stops, self._direct.under_way, function.name
+        )
+        if entry is None:
+            return
+        if class_of(function) is type(function):
+            _set_in_front(function, entry, {"python_function": _read_again}, [])
+        else:
+            type(function).__call__ = entry  # type: ignore[method-assign]
+
+
+def _set_python_function(function: Jit, value: Any) -> None:
+    vars(function)["python_function"] = value
+    function.in_front.renew(function)
+
+
+#: In the class of a function with C in front, which has to know of another Python function.
+_read_again = property(lambda function: vars(function)["python_function"], _set_python_function)
 
 
 class _Otherwise:
@@ -70,9 +156,11 @@ class _Otherwise:
         return self.call(function, *args, **kwargs)
 
 
-def _let_go(own: type, kept: list[Any]) -> None:
-    """The function is gone, and its class, which the collector finds later, keeps no machine code."""
-    del own.__call__
+def _let_go(reference: weakref.ref[type], kept: list[Any]) -> None:
+    """The function is gone, and its class, which the collector finds later, keeps no machine code and no Python function."""
+    own = reference()
+    if own is not None:
+        del own.__call__
     kept.clear()
 
 

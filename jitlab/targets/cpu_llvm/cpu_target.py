@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.programs.program import Program
-from jitlab.targets.target import Compiled, Origin, Peaks, Target
+from jitlab.targets.target import Compiled, Origin, Peaks, PlainCall, Target
 
 from . import machine
 from .calls.blas import gemm_address
 from .calls.device import Memory
 from .calls.entry import CEntry, c_entry
 from .calls.launcher import ContextLauncher
+from .calls.python_way import python_entry
 from .compiling import MachineCode, background, final_tier, machine_code
 from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
@@ -58,9 +60,19 @@ class CpuTarget(Target):
     ) -> CEntry | None:
         return c_entry(graph, launchers, form, scalars)
 
+    def python_entry(
+        self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
+        under_way: ctypes.c_int64, name: str,
+    ) -> Any:  # fmt: skip
+        return python_entry(function, otherwise, calls, stops, under_way, name)
+
     @property
     def is_improving(self) -> bool:
         return background.cache_info().currsize > 0 and background().is_busy
+
+    @property
+    def is_loaded(self) -> bool:
+        return machine.is_loaded()
 
     def known_peaks(self) -> Peaks | None:
         return known_peaks()

@@ -126,6 +126,11 @@ def _llvm() -> Any:
     return llvm
 
 
+def is_loaded() -> bool:
+    """Has it been used in this process?"""
+    return _llvm.cache_info().currsize > 0
+
+
 def _text(function: str, *about: Any) -> str:
     """What one of LLVM's functions writes. (llvmlite's own object for it frees it again if an exception comes after the first
     time.)"""

@@ -60,13 +60,17 @@ class CEntry(Entry):
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
         text = entry_text(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
         loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-        function = new(_defined(name.encode(), loaded.address("warm")), otherwise, None)
-        return function, (loaded, self, busy, calls)
+        return builtin(defined(name.encode(), loaded.address("warm")), otherwise), (loaded, self, busy, calls)
 
 
-def _defined(name: bytes, code: int) -> int:
+def builtin(definition: int, bound: Any) -> Any:
+    """A builtin function of this definition, whose code is given `bound` as its first argument."""
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    return new(definition, bound, None)
+
+
+def defined(name: bytes, code: int) -> int:
     """The address of a definition, its name behind it. The function reads it also when the collector of cycles visits or frees
     the function, in any order with what else goes, and when Python ends: nothing may free it before, so nothing does."""
     size = ctypes.sizeof(_MethodDef)

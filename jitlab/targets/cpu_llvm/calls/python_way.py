@@ -1,0 +1,231 @@
+"""The C function in front of calls that run as Python: it compares a call with a table, and calls the Python function.
+
+It is one function for all: what it compares with, and what it calls, stands in memory, so that nothing is compiled for it but
+once on a machine. What the table does not have goes on to the way behind it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.target import PlainCall
+
+from .entry import builtin, defined, layout_is_known
+from .entry_code import DESCR, DIMS, HEAD, NDIM
+
+#: Where a tuple has its first item, and bytes have theirs.
+ITEMS, BYTES = tuple.__basicsize__, bytes.__basicsize__ - 1
+#: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
+#: under way, of the types that are looked into, how many kinds of calls follow, and where they begin.
+BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, KINDS, FIRST = (8 * n for n in range(10))
+
+
+def python_entry(
+    function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64], under_way: ctypes.c_int64,
+    name: str,
+) -> Any:  # fmt: skip
+    """A builtin function that calls `function` with the same arguments where the call is one of `calls`, else `otherwise`; None
+    where that cannot be."""
+    if not layout_is_known() or not _lengths_are_known():
+        return None
+    words = [ctypes.addressof(word) for word in (*stops, under_way)]
+    words += [id(np.ndarray), id(list), id(tuple), id(dict), len(calls)]
+    for call in calls:
+        values = [id(key) for key, _ in call.values] + [axes for _, axes in call.values] + [id(word) for word in call.names]
+        words += [8 * (4 + len(values)), call.elements_bits, len(call.values) - len(call.names), len(call.names), *values]
+    table = np.array(words, np.int64).tobytes()
+    held = (function, otherwise, table, tuple(calls), tuple(stops), under_way)
+    return builtin(_definition(name), held)
+
+
+@cache
+def _definition(name: str) -> int:
+    return defined(name.encode(), _loaded().address("call"))
+
+
+@cache
+def _loaded() -> machine.Loaded:
+    return machine.load(machine.object_cache().compile(_text())[0], ["call"])
+
+
+@cache
+def _lengths_are_known() -> bool:
+    """Does the length of a list, tuple and dict stand where the code reads it?"""
+    held: tuple[Any, ...] = ([1, 2, 3], (1, 2), {1: 1})
+    lengths = [ctypes.c_int64.from_address(id(x) + HEAD).value for x in held]
+    items = ctypes.c_void_p.from_address(id(held) + ITEMS).value
+    return lengths == [3, 2, 1] and items == id(held[0]) and ctypes.string_at(id(b"jit") + BYTES, 3) == b"jit"
+
+
+def _text() -> str:
+    def at(name: str, base: str, offset: int | str, kind: str = "ptr") -> str:
+        return f"%{name}.at = getelementptr i8, ptr {base}, i64 {offset}\n  %{name} = load {kind}, ptr %{name}.at"
+
+    def pointed(name: str, offset: int) -> str:
+        return f"{at(f'{name}.word', '%table', offset)}\n  %{name} = load i64, ptr %{name}.word"
+
+    return f"""
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare i64 @llvm.ctlz.i64(i64, i1)
+
+define ptr @call(ptr %self, ptr %args, i64 %given, ptr %names) {{
+entry:
+  {at("held", "%self", ITEMS + 16)}
+  %table = getelementptr i8, ptr %held, i64 {BYTES}
+  {pointed("busy", BUSY)}
+  {pointed("watched", WATCHED)}
+  {pointed("off", OFF)}
+  {at("ndarray", "%table", NDARRAY)}
+  {at("list", "%table", LIST)}
+  {at("tuple", "%table", TUPLE)}
+  {at("dict", "%table", DICT)}
+  {at("kinds", "%table", KINDS, "i64")}
+  %first = getelementptr i8, ptr %table, i64 {FIRST}
+  %either = or i64 %busy, %watched
+  %any = or i64 %either, %off
+  %free = icmp eq i64 %any, 0
+  br i1 %free, label %look, label %slow
+look:
+  %plain = icmp eq ptr %names, null
+  br i1 %plain, label %begin, label %named
+named:
+  {at("more", "%names", HEAD, "i64")}
+  br label %begin
+begin:
+  %named.count = phi i64 [ 0, %look ], [ %more, %named ]
+  %count = add i64 %given, %named.count
+  br label %sum
+sum:
+  %n = phi i64 [ 0, %begin ], [ %n.next, %summed ]
+  %elements = phi i64 [ 0, %begin ], [ %elements.next, %summed ]
+  %is.summed = icmp eq i64 %n, %count
+  br i1 %is.summed, label %bits, label %value
+value:
+  %value.place = getelementptr ptr, ptr %args, i64 %n
+  %value.found = load ptr, ptr %value.place
+  {at("type", "%value.found", HEAD - 8)}
+  %is.array = icmp eq ptr %type, %ndarray
+  br i1 %is.array, label %array, label %container
+array:
+  {at("axes", "%value.found", NDIM, "i32")}
+  {at("dims", "%value.found", DIMS)}
+  br label %axis
+axis:
+  %k = phi i32 [ 0, %array ], [ %k.next, %extent ]
+  %size = phi i64 [ 1, %array ], [ %size.next, %extent ]
+  %is.whole = icmp eq i32 %k, %axes
+  br i1 %is.whole, label %summed, label %extent
+extent:
+  %extent.place = getelementptr i64, ptr %dims, i32 %k
+  %extent.found = load i64, ptr %extent.place
+  %size.next = mul i64 %size, %extent.found
+  %k.next = add i32 %k, 1
+  br label %axis
+container:
+  %is.list = icmp eq ptr %type, %list
+  %is.tuple = icmp eq ptr %type, %tuple
+  %is.dict = icmp eq ptr %type, %dict
+  %is.either = or i1 %is.list, %is.tuple
+  %is.container = or i1 %is.either, %is.dict
+  br i1 %is.container, label %length, label %summed
+length:
+  {at("length.found", "%value.found", HEAD, "i64")}
+  br label %summed
+summed:
+  %own = phi i64 [ %size, %axis ], [ 0, %container ], [ %length.found, %length ]
+  %elements.next = add i64 %elements, %own
+  %n.next = add i64 %n, 1
+  br label %sum
+bits:
+  %zeros = call i64 @llvm.ctlz.i64(i64 %elements, i1 false)
+  %digits = sub i64 64, %zeros
+  br label %kind
+kind:
+  %left = phi i64 [ %kinds, %bits ], [ %left.next, %next ]
+  %row = phi ptr [ %first, %bits ], [ %row.next, %next ]
+  %is.none = icmp eq i64 %left, 0
+  br i1 %is.none, label %slow, label %compare
+compare:
+  %bytes = load i64, ptr %row
+  {at("row.bits", "%row", 8, "i64")}
+  {at("row.given", "%row", 16, "i64")}
+  {at("row.named", "%row", 24, "i64")}
+  %same.bits = icmp eq i64 %row.bits, %digits
+  %same.given = icmp eq i64 %row.given, %given
+  %same.named = icmp eq i64 %row.named, %named.count
+  %same.count = and i1 %same.given, %same.named
+  %same = and i1 %same.bits, %same.count
+  %keys = getelementptr i8, ptr %row, i64 32
+  %ranks = getelementptr ptr, ptr %keys, i64 %count
+  %words = getelementptr ptr, ptr %ranks, i64 %count
+  br i1 %same, label %each, label %next
+next:
+  %left.next = sub i64 %left, 1
+  %row.next = getelementptr i8, ptr %row, i64 %bytes
+  br label %kind
+each:
+  %i = phi i64 [ 0, %compare ], [ %i.next, %fits ]
+  %is.last = icmp eq i64 %i, %count
+  br i1 %is.last, label %each.name, label %one
+one:
+  %one.place = getelementptr ptr, ptr %args, i64 %i
+  %one.found = load ptr, ptr %one.place
+  {at("one.type", "%one.found", HEAD - 8)}
+  %key.place = getelementptr ptr, ptr %keys, i64 %i
+  %key = load ptr, ptr %key.place
+  %one.array = icmp eq ptr %one.type, %ndarray
+  br i1 %one.array, label %one.axes, label %one.other
+one.axes:
+  {at("one.descr", "%one.found", DESCR)}
+  {at("one.rank", "%one.found", NDIM, "i32")}
+  %one.wide = zext i32 %one.rank to i64
+  %rank.place = getelementptr i64, ptr %ranks, i64 %i
+  %rank = load i64, ptr %rank.place
+  %same.descr = icmp eq ptr %one.descr, %key
+  %same.rank = icmp eq i64 %one.wide, %rank
+  %same.kind = and i1 %same.descr, %same.rank
+  br i1 %same.kind, label %fits, label %next
+one.other:
+  %same.type = icmp eq ptr %one.type, %key
+  br i1 %same.type, label %fits, label %next
+fits:
+  %i.next = add i64 %i, 1
+  br label %each
+each.name:
+  %w = phi i64 [ 0, %each ], [ %w.next, %same.name ]
+  %is.found = icmp eq i64 %w, %named.count
+  br i1 %is.found, label %found, label %one.name
+one.name:
+  %name.offset = mul i64 %w, 8
+  %name.start = add i64 %name.offset, {ITEMS}
+  {at("name", "%names", "%name.start")}
+  %word.place = getelementptr ptr, ptr %words, i64 %w
+  %word = load ptr, ptr %word.place
+  %is.same.name = icmp eq ptr %name, %word
+  br i1 %is.same.name, label %same.name, label %next
+same.name:
+  %w.next = add i64 %w, 1
+  br label %each.name
+found:
+  {at("function", "%self", ITEMS)}
+  {at("count.at", "%table", UNDER_WAY)}
+  %so.far = load i64, ptr %count.at
+  %more.now = add i64 %so.far, 1
+  store i64 %more.now, ptr %count.at
+  %result = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %given, ptr %names)
+  %now = load i64, ptr %count.at
+  %less.now = sub i64 %now, 1
+  store i64 %less.now, ptr %count.at
+  ret ptr %result
+slow:
+  {at("otherwise", "%self", ITEMS + 8)}
+  %slowly = call ptr @PyObject_Vectorcall(ptr %otherwise, ptr %args, i64 %given, ptr %names)
+  ret ptr %slowly
+}}
+"""
