@@ -48,6 +48,7 @@ class ObjectsOfTheUser(Capture):
         self.number_reads = 0
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
         self.mirrors: dict[int, tuple[Any, Any, Place, str]] = {}  # by id of a copy: it, original, where that is, path
+        self.copy_of: dict[int, int] = {}  # id of a container -> that of its copy; of what was taken back, too
         self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
         self.found_at: dict[int, Place] = {}  # id of an object that is not copied -> where it is
         self.places: dict[int, Place] = {}  # id of an object, copied or not -> where a guard finds it
@@ -138,11 +139,11 @@ class ObjectsOfTheUser(Capture):
     # ---- what they hold
     def read_container(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         """A copy of a list, tuple, dict or set with Tensors in it; its structure becomes a guard."""
-        for known, original, _, path in self.mirrors.values():
-            if original is value:
-                what = f"the {type(value).__name__} that `{path}` is, too"
-                self._depend(key, Leaf(text, "shared", what), place, "same", (value,))
-                return known
+        known = self.mirrors.get(self.copy_of.get(id(value), 0))
+        if known is not None and known[1] is value:
+            what = f"the {type(value).__name__} that `{known[3]}` is, too"
+            self._depend(key, Leaf(text, "shared", what), place, "same", (value,))
+            return known[0]
         kind = type(value)
         size = len(value)
         keys = tuple(value) if isinstance(value, (dict, set)) else None
@@ -153,6 +154,7 @@ class ObjectsOfTheUser(Capture):
         self.keep.append(value)
         mirror = self._copy_of_set(text, value) if kind is set else self._copy_of_items(text, place, value)
         self.mirrors[id(mirror)] = (mirror, value, place, text)
+        self.copy_of[id(value)] = id(mirror)
         self.copied[id(mirror)] = _items(mirror)
         return mirror
 

@@ -108,7 +108,7 @@ def stages_of(
             try:
                 own = cuts.repeated_in(nodes[at]) if cuts.again else set()
                 places = Places(expensive, own, block.ordered)
-                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own, in_place, places)
+                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own if own else stored, in_place, places)
                 found[nodes[at]].again = own
             except Unreadable as unreadable:
                 if cuts.stored_after_all(unreadable.nodes):

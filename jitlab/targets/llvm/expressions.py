@@ -71,7 +71,7 @@ class ExpressionWriter:
         self.vars: dict[str, str] = {}  # of For loops
         self.symbols: dict[str, str] = {}  # bound in this phase: by Repeat and Define
         self.scopes: list[dict[Any, Any]] = [{}]
-        self.volatile: list[dict[int, Expr]] = [{}]  # of each scope, the expressions that a store or assignment may change
+        self.volatile: list[dict[str, set[int]]] = [{}]  # of each scope, the expressions that a change of a name changes
         self.locals: dict[str, Val] = {}
         self.memory: dict[str, list[str]] = {}  # of variables, by part
         self.failures: dict[int, str] = {}
@@ -95,8 +95,9 @@ class ExpressionWriter:
     def _forget(self, names: frozenset[str]) -> None:
         """What depends on these names has to be computed anew."""
         for scope, volatile in zip(self.scopes, self.volatile, strict=True):
-            for key in [key for key, expr in volatile.items() if expr.depends & names]:
-                del scope[key], volatile[key]
+            for name in names & volatile.keys():
+                for key in volatile.pop(name):
+                    scope.pop(key, None)
 
     # -- memory
 
@@ -274,8 +275,8 @@ class ExpressionWriter:
             return value
         self.keep.append(expr)
         self.scopes[-1][id(expr)] = value
-        if expr.depends:
-            self.volatile[-1][id(expr)] = expr
+        for name in expr.depends:
+            self.volatile[-1].setdefault(name, set()).add(id(expr))
         return value
 
     def _compute(self, expr: Expr) -> Val:
