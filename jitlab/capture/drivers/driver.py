@@ -12,6 +12,7 @@ import time
 import types
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
 from jitlab.ops import control_flow
+from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
@@ -58,6 +60,13 @@ _EMPTY: Mapping[str, Any] = {}
 #: What np.errstate may ask for where code is compiled: it tells of no floating-point errors.
 _QUIET = frozenset({"ignore", "warn"})
 
+
+#: Of a container so many items say whether NumPy works on it, and so many where all of these are numbers, texts or lists.
+LOOKED_AT, ALIKE = 50, 4
+#: What holds nothing that NumPy works on.
+_NO_ARRAYS = frozenset({int, float, bool, str, bytes, complex, type(None)})
+#: Of each part of a program the names that it reads.
+_names_read: OfEach[frozenset[str]] = OfEach()
 
 #: After each so many iterations of a loop it is asked whether its pieces pay; what was captured in so many of them is no sign.
 ITERATIONS, CAPTURED_AT_FIRST = 32, 4
@@ -365,10 +374,9 @@ class Driver:
 
     def may_work(self, node: ast.AST, assigned: Mapping[str, Any] = _EMPTY) -> bool:
         """Does it read anything that NumPy could work on?"""
-        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
         return any(
             holds_arrays(assigned[name] if name in assigned else self.found(name)) or name.startswith(TEMPORARY)
-            for name in names
+            for name in _names_read.of(node, _read_by, node)
         )
 
     # ---- capture
@@ -453,8 +461,16 @@ class Driver:
         return jump
 
 
+def _read_by(node: ast.AST) -> frozenset[str]:
+    """The names that it reads."""
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+
+
 def holds_arrays(x: Any) -> bool:
     """Is it something that NumPy works on, or that calls NumPy?"""
+    kind = type(x)
+    if kind in _NO_ARRAYS:
+        return False
     if isinstance(x, (Tensor, np.ndarray, np.generic)):
         return True
     if isinstance(x, types.ModuleType):
@@ -462,8 +478,17 @@ def holds_arrays(x: Any) -> bool:
     if isinstance(x, (types.FunctionType, types.MethodType)):
         return is_user_file(x.__code__.co_filename)
     if isinstance(x, (list, tuple, dict)):
-        return any(map(holds_arrays, list(x.values() if isinstance(x, dict) else x)[:50]))
-    return not isinstance(x, type) and is_user_class(type(x))
+        return _are_arrays_among(x)
+    return not isinstance(x, type) and is_user_class(kind)
+
+
+def _are_arrays_among(container: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> bool:
+    """Is one of its first items something that NumPy works on? Of items that are alike a few say what the others are."""
+    items = list(islice(container.values() if isinstance(container, dict) else container, LOOKED_AT))
+    first = type(items[0]) if items else int
+    if first in (*_NO_ARRAYS, list, tuple) and all(type(item) is first for item in items):
+        items = items[:ALIKE]
+    return any(map(holds_arrays, items))
 
 
 def is_user_class(kind: type) -> bool:
