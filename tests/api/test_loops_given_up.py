@@ -2,6 +2,7 @@
 the others, and all is as Python leaves it. What decides is counted, never timed."""
 
 import linecache
+import traceback
 
 import numpy as np
 import pytest
@@ -104,6 +105,98 @@ PROGRAMS = {
             log.append(str(i))
         return table
     """,
+    "an iterator that counts what it is asked": """
+        class Steps:
+            def __iter__(self):
+                log.append("iter")
+                return self
+            def __next__(self):
+                log.append("next")
+                if len(log) > 150:
+                    raise StopIteration
+                return len(log)
+        for n in Steps():
+            y = float(x[n % 100])
+            log.append(y)
+        else:
+            log.append("else")
+            return n, y
+    """,
+    "a generator that is left early": """
+        def numbers():
+            try:
+                for n in range(1000):
+                    yield n, (n % 7, x[n])
+            finally:
+                log.append("closed")
+        for n, (m, v) in numbers():
+            log.append(float(v) + m)
+            if n == 80:
+                break
+        else:
+            log.append("else")
+        return n, m, v
+    """,
+    "a generator that raises": """
+        def numbers():
+            for n in range(1000):
+                if n == 60:
+                    raise KeyError(n)
+                yield n
+        for n in numbers():
+            log.append(float(x[n]))
+        return n
+    """,
+    "what cannot be gone through": """
+        for n in (None if len(x) > 5 else x):
+            log.append(float(x[n]))
+    """,
+    "a loop whose else goes on with the loop around it": """
+        for k in range(4):
+            for i in range(k, 45):
+                log.append(float(x[i]))
+            else:
+                if k < 2:
+                    continue
+                log.append("else")
+                break
+            log.append("never")
+        return k, i
+    """,
+    "a loop whose else returns": """
+        while True:
+            for i in range(60):
+                log.append(float(x[i]))
+            else:
+                return i, len(log)
+    """,
+    "a return and a raise from a late iteration, in a finally": """
+        for i in range(100):
+            try:
+                log.append(float(x[i]))
+                if i == 50:
+                    raise ValueError(i)
+                if i == 70:
+                    return i
+            except ValueError as error:
+                log.append(repr(error))
+            finally:
+                log.append("finally")
+    """,
+    "loops inside a loop, each long": """
+        best = {}
+        for i in range(50):
+            j = 0
+            while j < 40:
+                if x[j] < x[i]:
+                    best[i] = j
+                j += 1
+            for j in reversed(range(i)):
+                if x[j] > 0.9:
+                    log.append((i, j))
+                    break
+        return best
+    """,
 }
 
 
@@ -123,7 +216,8 @@ def outcome(f, x):
     try:
         result = f(x, log)
     except Exception as error:
-        result = type(error), str(error)
+        frames = traceback.extract_tb(error.__traceback__)[1:]
+        result = type(error), str(error), [(frame.name, frame.lineno, frame.colno, frame.end_colno) for frame in frames]
     return result, log, x
 
 

@@ -24,6 +24,7 @@ from jitlab.capture.refusals import Refusal, reason_of, reason_of_run
 from jitlab.capture.rewrite.piece_statements import (
     BODY,
     BREAK,
+    ITERATOR,
     RETURN,
     Condition,
     Jump,
@@ -89,6 +90,21 @@ class Iterations:
         """Is Python not twice as fast as entering the pieces is at the least?"""
         entering = self.pieces * ENTRY_NS + max(0, self.captured - CAPTURED_AT_FIRST) * CAPTURE_NS
         return 2 * self.python_ns >= entering
+
+
+class _Iterator:
+    """What a `for` goes through, asked for its iterator once: the iterations that are left go on with the same one."""
+
+    iterator: Any = None
+
+    def of(self, iterable: Any) -> _Iterator:
+        self.iterable = iterable
+        return self
+
+    def __iter__(self) -> Any:
+        if self.iterator is None:
+            self.iterator, self.iterable = iter(self.iterable), None
+        return self.iterator
 
 
 class Driver:
@@ -176,7 +192,9 @@ class Driver:
         assert isinstance(parts, Loop)
         iterations = self.loops.setdefault(id(parts), Iterations())
         while True:
-            (self.as_python if iterations.is_python else self.segment)(parts.turn)
+            if iterations.is_python:
+                return self.execute(parts.whole.plain())
+            self.segment(parts.turn)
             if not self.test(parts):
                 return self.segment(parts.orelse)
             jump = self.iteration(parts.body, iterations)
@@ -184,9 +202,7 @@ class Driver:
                 return jump if jump == RETURN else ""
 
     def iteration(self, body: Segment, iterations: Iterations) -> str:
-        """Run the body of a loop once: in pieces, or as Python where its pieces have not paid; how it ended."""
-        if iterations.is_python:
-            return self.as_python(body)
+        """Run the body of a loop once; how it ended. After some iterations it may be that those left are Python's."""
         pieces, captured, python_ns = self.pieces_entered, self.pieces_captured, self.python_ns
         jump = self.segment(body)
         iterations.count += 1
@@ -202,14 +218,6 @@ class Driver:
             iterations.python_ns = 0
         return jump
 
-    def as_python(self, segment: Segment) -> str:
-        """"", or how it ended."""
-        for statement in segment.statements:
-            jump = self.execute(statement.plain())
-            if jump:
-                return jump
-        return ""
-
     def test(self, parts: Condition | Loop) -> bool:
         """Is a condition true?"""
         try:
@@ -222,19 +230,27 @@ class Driver:
         """Python runs the statement, and calls this for each of its blocks."""
         jump = ""
         iterations = self.loops.setdefault(id(step), Iterations())
+        if iterations.is_python:
+            return self.execute(step.whole.plain())
+        iterator = _Iterator()
 
-        def called_back(number: int) -> bool:
+        def called_back(number: int, *iterable: Any) -> Any:
             nonlocal jump
+            if number == ITERATOR:
+                return iterator.of(*iterable) if iterable else iterator
             error = sys.exc_info()[1]
             if number in step.handlers and error is not None:
                 error.__traceback__ = cell_traceback(error.__traceback__)
                 without_signals(error)
             self.look_at_errstate()
-            is_body = number == 0 and step.is_loop
-            found = self.iteration(step.blocks[0], iterations) if is_body else self.segment(step.blocks[number])
-            if is_body:
-                jump = found if found == RETURN else ""
-                return found in (BREAK, RETURN)
+            if number == 0 and step.rest is not None:
+                found = self.iteration(step.blocks[0], iterations)
+                is_left = iterations.is_python and found not in (BREAK, RETURN)
+                if is_left:
+                    found = self.execute(step.rest_code()) or jump
+                jump = found if found == RETURN or is_left else ""
+                return is_left or found in (BREAK, RETURN)
+            found = self.segment(step.blocks[number])
             jump = found or jump  # a `finally` that does not jump itself lets the jump that it meets go on
             return bool(found)
 

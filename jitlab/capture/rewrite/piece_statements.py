@@ -8,7 +8,7 @@ import copy
 import types
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.capture.positions import register_wrapper
@@ -19,10 +19,14 @@ from jitlab.support.lazy_dataclass import dataclass
 from .flow_rewrite import may_jump
 from .splitting import Group, Step, may_work, split
 
+Node = TypeVar("Node", bound=ast.AST)
+
 #: The name that holds what a displayed expression, or a call, gives.
 RESULT = "__jl_result__"
 #: The name by which a `for`, `with` or `try` calls its blocks back.
 BODY = "__jl_body__"
+#: The number with which a `for` calls back for its iterator.
+ITERATOR = -1
 #: How a statement may end.
 BREAK, CONTINUE, RETURN = "break", "continue", "return"
 
@@ -151,8 +155,9 @@ class Condition(Parts):
 
 @dataclass
 class Loop(Parts):
-    """`while`: what is captured of the test runs before each turn, in `turn`."""
+    """`while`: what is captured of the test runs before each iteration, in `turn`. `whole`: the statement as it stands."""
 
+    whole: Statement
     turn: Segment
     test: Test
     body: Segment
@@ -176,10 +181,17 @@ class Jump(Parts):
 class Wrapped(Parts):
     """`for`, `with` or `try`: Python runs the statement itself, whose blocks call back: `if __jl_body__(0): break`."""
 
+    whole: Statement  # as it stands
     code: types.CodeType
     blocks: list[Segment]
     handlers: frozenset[int]  # the blocks that begin with an error in hand
-    is_loop: bool  # block 0 is the body of a loop, which a `break` in it leaves
+    rest: Statement | None  # of a `for`: the iterations that are left, as Python runs them; block 0 is its body
+
+    def rest_code(self) -> types.CodeType:
+        assert self.rest is not None
+        code = self.rest.plain()
+        register_wrapper(code)
+        return code
 
 
 @dataclass
@@ -237,7 +249,8 @@ class Program:
         if isinstance(node, ast.While):
             turn = Segment()
             test = self._test(node.test, turn)
-            return Loop(turn, test, self.segment_of(node.body, shown=shown), self.segment_of(node.orelse, shown=shown))
+            body, orelse = self.segment_of(node.body, shown=shown), self.segment_of(node.orelse, shown=shown)
+            return Loop(Statement(self, node), turn, test, body, orelse)
         if isinstance(node, ast.For):
             node = copy.copy(node)
             if not _calls_builtin(node.iter):
@@ -254,15 +267,13 @@ class Program:
         def called(body: list[ast.stmt]) -> list[ast.stmt]:
             if not body:
                 return []
-            call = ast.Call(ast.Name(BODY, ast.Load()), [ast.Constant(len(blocks))], [])
+            call = _call_back(len(blocks))
             blocks.append(self.segment_of(body, shown=shown))
             # a `break` in a `finally` that nobody wrote would be warned of
-            made = ast.If(call, [ast.Break()], []) if any(map(may_jump, body)) else ast.Expr(call)
-            for part in ast.walk(made):
-                ast.copy_location(part, body[0])
-            return [made]
+            jumps = len(blocks) == 1 and isinstance(node, ast.For) or any(map(may_jump, body))
+            return [_located(ast.If(call, [ast.Break()], []) if jumps else ast.Expr(call), body[0])]
 
-        statement = copy.copy(node)
+        statement, rest = copy.copy(node), None
         statement.body = called(node.body)
         if isinstance(statement, ast.Try):
             statement.handlers = [copy.copy(handler) for handler in statement.handlers]
@@ -272,12 +283,13 @@ class Program:
             statement.orelse, statement.finalbody = called(statement.orelse), called(statement.finalbody)
         elif isinstance(statement, ast.For):
             statement.orelse = called(statement.orelse)
-        loop = ast.copy_location(ast.While(ast.Constant(True), [statement, ast.Break()], []), node)
-        ast.copy_location(loop.test, node)
-        ast.copy_location(loop.body[1], node)
-        code = self.wrapper_code(loop)
+            left, iterable = copy.copy(statement), statement.iter
+            statement.iter = _located(_call_back(ITERATOR, iterable), iterable)
+            left.iter, left.body = _located(_call_back(ITERATOR), iterable), node.body
+            rest = Statement(self, _once(left))
+        code = self.wrapper_code(_once(statement))
         register_wrapper(code)
-        return Wrapped(code, blocks, frozenset(handlers), isinstance(node, ast.For))
+        return Wrapped(Statement(self, node), code, blocks, frozenset(handlers), rest)
 
     def _test(self, node: ast.expr, before: Segment) -> Test:
         test = self._header(node, before)
@@ -294,6 +306,23 @@ class Program:
         store = ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), node)], node), node)
         before.statements.append(Statement(self, store, header=name))
         return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+def _call_back(number: int, *given: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(BODY, ast.Load()), [ast.Constant(number), *given], [])
+
+
+def _located(made: Node, at: ast.AST) -> Node:
+    """What we put in the place of `at`, whose parts have places of their own or its."""
+    for part in ast.walk(made):
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+    return made
+
+
+def _once(statement: ast.stmt) -> ast.While:
+    """`while True: <statement>; break`, so that a block of it may leave it with `break`."""
+    return _located(ast.While(ast.Constant(True), [statement, ast.Break()], []), statement)
 
 
 def _calls_builtin(node: ast.expr) -> bool:
