@@ -282,6 +282,31 @@ def test_an_iteration_of_a_few_scalars_is_pythons_after_some():
     assert pieces >= 298 and "settled" not in reasons
 
 
+def grows(x, found):
+    for i in range(1, len(x)):
+        if i < 0:
+            found.clear()
+        found.append(0.3 * x[i] + 0.7 * found[i - 1] if found else x[i])
+
+
+def rarely(x, found):
+    for i in range(100):
+        found.append(i)
+        if i == 95:
+            x = np.tanh(x) * x
+    return x
+
+
+def test_what_never_fits_again_is_pythons_too():
+    pieces, reasons = entered(grows, "model", np.ones(300), [1.0])
+    assert "settled" in reasons
+
+
+def test_a_branch_that_was_not_taken_yet_may_pay():
+    pieces, reasons = entered(rarely, "model", np.ones(10_000), [])
+    assert pieces >= 1 and "settled" not in reasons
+
+
 def test_pieces_of_large_arrays_stay():
     pieces, reasons = entered(steps, "model", np.ones(10_000), [])
     assert pieces >= 100 and "settled" not in reasons

@@ -210,13 +210,24 @@ class Driver:
         iterations.captured += self.pieces_captured - captured
         iterations.python_ns += self.python_ns - python_ns
         if iterations.count == ITERATIONS:
-            works = iterations.pieces or any(self.may_work(statement.node) for statement in body.statements)
-            if self.telling.may_settle() and not (works and iterations.pay()):
+            pays = iterations.pay() if iterations.pieces else not self.only_python(body)
+            if self.telling.may_settle() and not pays:
                 iterations.is_python = True
                 self.telling.ran(body.statements[0], _SETTLED, time.perf_counter_ns())
             iterations.count = iterations.pieces = iterations.captured = 0
             iterations.python_ns = 0
         return jump
+
+    def only_python(self, segment: Segment) -> bool:
+        """Is it known of each statement, those in its blocks too, that Python runs it?"""
+        here = segment.newest
+        return all(self._is_pythons(statement, at in here.retired) for at, statement in enumerate(here.statements))
+
+    def _is_pythons(self, statement: Statement, is_retired: bool) -> bool:
+        if statement.plain_reason is None:
+            return is_retired or not self.may_work(statement.node)
+        parts = statement.parts()
+        return parts is None or all(map(self.only_python, parts.segments))
 
     def test(self, parts: Condition | Loop) -> bool:
         """Is a condition true?"""

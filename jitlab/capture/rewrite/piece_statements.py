@@ -143,6 +143,11 @@ class Parts:
 
     before: Segment = field(default_factory=Segment, kw_only=True)
 
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All of its statements."""
+        return (self.before,)
+
 
 @dataclass
 class Condition(Parts):
@@ -151,6 +156,10 @@ class Condition(Parts):
     test: Test
     body: Segment
     orelse: Segment
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.before, self.body, self.orelse
 
 
 @dataclass
@@ -163,6 +172,10 @@ class Loop(Parts):
     body: Segment
     orelse: Segment
 
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.before, self.turn, self.body, self.orelse
+
 
 @dataclass
 class Scoped(Parts):
@@ -170,6 +183,10 @@ class Scoped(Parts):
 
     contexts: list[types.CodeType]
     body: Segment
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.before, self.body
 
 
 @dataclass
@@ -186,6 +203,10 @@ class Wrapped(Parts):
     blocks: list[Segment]
     handlers: frozenset[int]  # the blocks that begin with an error in hand
     rest: Statement | None  # of a `for`: the iterations that are left, as Python runs them; block 0 is its body
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.before, *self.blocks
 
     def rest_code(self) -> types.CodeType:
         assert self.rest is not None
