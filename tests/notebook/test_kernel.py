@@ -30,10 +30,11 @@ class Notebook:
         heard = []
         while True:
             reply = self.client.get_iopub_msg(timeout=120)
+            if reply["msg_type"].startswith("comm_"):  # from a thread of its own, with this cell or another as the parent
+                heard.append(reply)
+                self.sent.append(reply)
+                continue
             if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
-                if reply["msg_type"].startswith("comm_"):
-                    heard.append(reply)
-                    self.sent.append(reply)
                 continue
             heard.append(reply)
             if reply["msg_type"] == "status" and reply["content"]["execution_state"] == "idle":
@@ -86,10 +87,10 @@ def test_a_cell_in_a_real_kernel(notebook):
     assert outputs(heard)[0]["text/plain"] == "False"
 
     kinds = set()
-    while not {"cell-started", "cell-finished"} <= kinds:  # some time later, in batches; on a busy machine as numbers
-        notebook.run("%%jit -q\nimport time\ntime.sleep(0.3)", "cell-e")
+    while not {"cell-started", "cell-finished"} <= kinds:  # they come some time later, in batches
+        notebook.run("import time; time.sleep(0.1)", "cell-e")
         kinds = {event["kind"] for message in panel(notebook.sent, "batch") for event in message["events"]}
-    assert {message["cell"] for message in panel(notebook.sent, "report")} <= {"cell-a", "cell-b", "cell-c", "cell-e"}
+    assert {message["cell"] for message in panel(notebook.sent, "report")} <= {"cell-a", "cell-b", "cell-c"}
 
 
 def test_jit_on_and_await_in_a_real_kernel(notebook):
