@@ -5,6 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.errors import InvalidArgumentError
+from jitlab.ops.reducing.sorting import OrderStatistic
 from tests.ops.calling import F, right_slope
 from tests.ops.strict_calls import compiles, refuses, sample
 
@@ -120,3 +121,37 @@ def test_what_is_as_long_as_the_data_make_it_says_so(function):
     text = str(error.value)
     assert "depends on the data" in text or "each element" in text or "run knows" in text
     assert "where:" in text and "line " in text and "try:" in text
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_median_of_a_row_has_numpys_bits(dtype):
+    draw = np.random.default_rng(7)
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, np.finfo(dtype).max, np.finfo(dtype).tiny], dtype)
+    median = OrderStatistic("median")
+    for n in (*range(1, 40), 300):
+        rows = draw.normal(size=n), draw.choice(special, n), draw.choice(special[2:], n), np.arange(n)
+        for x in (row.astype(dtype) for row in rows):
+            before = x.copy()
+            with np.errstate(all="ignore"):
+                found, wanted = median.numpy(x), np.median(x)
+            assert type(found) is type(wanted) and found.tobytes() == wanted.tobytes(), x
+            assert x.tobytes() == before.tobytes()
+    assert np.isnan(median.numpy(np.zeros((2, 0), dtype))).all() and median.numpy(np.ones((2, 3), dtype)).tolist() == [1, 1]
+
+
+def test_the_median_of_each_window_is_no_call_of_numpys_python(monkeypatch):
+    median = np.median
+
+    def smooth(x):
+        out = np.zeros_like(x)
+        for i in range(len(x) - 4):
+            out[i] = median(x[i : i + 5])
+        return out
+
+    x = np.random.default_rng(1).normal(size=50)
+    compiled, wanted = jl.jit(smooth), smooth(x)
+    np.testing.assert_array_equal(compiled(x), wanted)
+    calls = []
+    monkeypatch.setattr(np, "median", lambda *args, **kwargs: calls.append(args))
+    np.testing.assert_array_equal(compiled(x), wanted)
+    assert not calls

@@ -324,6 +324,19 @@ if hasattr(np, "in1d"):
 # -- order statistics
 
 
+def _median_of_row(x: Any) -> Any:
+    """`np.median` of some floats, by the same partition: its way through NumPy's Python takes five times as long for a few."""
+    middle, is_odd = divmod(x.size, 2)
+    part = x.copy()
+    part.partition([middle, -1] if is_odd else [middle - 1, middle, -1])
+    last = part[-1]  # where there is a NaN
+    if last != last:
+        return last
+    if is_odd:
+        return np.add.reduce(part[middle : middle + 1])  # as a mean is made: -0.0 becomes what it becomes there
+    return np.add.reduce(part[middle - 1 : middle + 1]) / part.dtype.type(2)
+
+
 class OrderStatistic(Library):
     """Medians, quantiles and percentiles along the last axis: NumPy's function of that name. The second input, where there is
     one, holds the probabilities, whose axes come first in the result."""
@@ -338,6 +351,8 @@ class OrderStatistic(Library):
         return {"nan": "Nan"}.get(self.numpy_name[:3], "") + self.numpy_name.removeprefix("nan").capitalize()
 
     def numpy(self, *arrays: Any) -> Any:
+        if self.numpy_name == "median" and arrays[0].ndim == 1 and arrays[0].size and arrays[0].dtype.char in "df":
+            return _median_of_row(arrays[0])
         function = getattr(np, self.numpy_name)
         q = list(arrays[1:]) if self.q is None else [self.q]
         options = {"method": self.method} if q else {}
