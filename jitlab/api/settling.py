@@ -22,17 +22,21 @@ from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
 COMPILED, PYTHON = "compiled", "Python"
-#: Calls before the first that is measured: by then the machine code is the one that stays.
+#: Calls before the first that is measured: by then the machine code is the one that stays. (Of long calls the first in which
+#: nothing is captured is measured.)
 FIRST_CALLS = 4
-#: From so many calls on what captures something is measured, too: such calls do so again and again.
+#: From so many calls on what captures something is measured, too: such calls do so again and again. (Long ones after the
+#: first.)
 PATIENCE = 16
-#: So many calls each way decide; two, where all of one way took so many times as long; so many at the most.
-ENOUGH, CLEAR, MOST = 5, 3, 10
+#: So many calls each way decide; two, where all of one way took so many times as long and those of a way differ by less; so
+#: many where they differ among themselves by more than from the other way's; so many at the most.
+ENOUGH, CLEAR, UNSURE, MOST = 5, 3, 10, 30
 #: Python is chosen where its shortest call took less than this share of the shortest compiled one.
 FASTER = 0.95
-#: A call captured whole, of at least so many elements in bits, that takes so long compiled is not tried as Python.
-LARGE_BITS, SHORT_NS = 13, 20_000
-#: Of calls that take longer than this, no more than this share of the time goes into the way that may be the slower one.
+#: Of the pairs of a call each way, in which Python took less time, where the calls of a way differ: it is chosen from this
+#: share on, and at the end from that.
+SURE, LIKELY = 0.75, 0.6
+#: Of calls that take longer than this, no more than this share of the time is lost by the way that looks like the slower one.
 LONG_NS, SHARE = 20_000_000, 0.05
 #: From so many calls as Python on C hands them on at once: where machine code has run in this process, and where it has not.
 DIRECT, DIRECT_FIRST = 5, 2000
@@ -77,17 +81,25 @@ class Trial:
         if self.way:
             return self.way
         compiled, python = self.times[COMPILED], self.times[PYTHON]
-        if self.calls < FIRST_CALLS or len(compiled) < 2 or len(compiled) <= len(python):
+        is_long = bool(compiled) and min(compiled) > LONG_NS
+        if not is_long and (self.calls < FIRST_CALLS or len(compiled) < 2):
             return COMPILED
-        longest = min(python or compiled)
-        if longest > LONG_NS and sum(python) + longest > SHARE * self.spent_ns:
-            return COMPILED
-        return PYTHON
+        if not python:
+            return PYTHON  # a call that takes what it takes without a compiler
+        ahead = len(compiled) - len(python)
+        # two of a way, then two of the other: what every second call has more to do meets both
+        way, other = (COMPILED, PYTHON) if ahead <= 0 or (ahead == 1 and len(compiled) % 2) else (PYTHON, COMPILED)
+        best = min(self.times[other])
+        slower = min(self.times[way]) - best
+        lost = sum(max(ns - best, 0) for ns in self.times[way]) + slower
+        if slower > 0 and min(self.times[way]) > LONG_NS and lost > SHARE * self.spent_ns:
+            return other
+        return way
 
     def took(self, way: str, ns: int) -> None:
         """A call went this way, and nothing was captured or decided in it."""
         self.spent_ns += ns
-        if self.way or self.calls < FIRST_CALLS:
+        if self.way or (self.calls < FIRST_CALLS and ns <= LONG_NS):
             return
         times = self.times[way]
         if len(times) < MOST:
@@ -96,23 +108,25 @@ class Trial:
 
     def _decided(self) -> str:
         compiled, python = self.times[COMPILED], self.times[PYTHON]
-        is_large = self.elements_bits >= LARGE_BITS and len(compiled) == 2 and min(compiled) >= SHORT_NS
-        if is_large and not self.pieces and not python:
-            return COMPILED
         number = min(len(compiled), len(python))
-        if number < 2:
-            return ""
-        if max(python) * CLEAR < min(compiled):
+        if _is_clear(python, compiled):
             return PYTHON
-        if max(compiled) * CLEAR < min(python):
+        if _is_clear(compiled, python):
             return COMPILED
+        if len(compiled) == 1 and compiled[0] > LONG_NS and len(python) >= ENOUGH and max(python) * CLEAR**2 < compiled[0]:
+            return PYTHON  # what little it takes never allows for a second such call
         if number < ENOUGH:
             return ""
-        spread = max(median(times) - min(times) for times in (compiled, python))
-        if spread > abs(min(compiled) - min(python)):
-            return COMPILED if number >= MOST else ""
         faster = min(python) < FASTER * min(compiled) and median(python) < median(compiled)
-        return PYTHON if faster else COMPILED
+        spread = max(median(times) - min(times) for times in (compiled, python))
+        if spread <= abs(min(compiled) - min(python)):
+            return PYTHON if faster else COMPILED
+        if number < UNSURE:
+            return ""
+        less = sum(p < c for p in python for c in compiled) / (len(python) * len(compiled))
+        if not faster or number >= MOST:
+            return PYTHON if faster and less >= LIKELY else COMPILED
+        return PYTHON if less >= SURE else ""
 
     @property
     def reason(self) -> Message:
@@ -123,6 +137,13 @@ class Trial:
         seconds = {"python": min(python) / 1e9, "compiled": min(compiled) / 1e9}
         number = min(len(python), len(compiled))
         return Message("settled.measured", {"elements": f"{2**self.elements_bits - 1:,}", "number": number, **seconds})
+
+
+def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
+    """Do two calls each way tell that one takes the shorter time? They differ by more than those of a way."""
+    if min(len(short), len(long)) < 2:
+        return False
+    return max(short) * CLEAR < min(long) and all(max(times) <= CLEAR * min(times) for times in (short, long))
 
 
 class _Here(threading.local):
@@ -167,7 +188,8 @@ def tried(trial: Trial, ways: Mapping[str, Callable[[], Any]], is_ready: Callabl
     result = ways[way]()  # what ends with an exception is no measure
     ended = clock()
     trial.pieces = here.is_in_pieces
-    if is_ready() and (here.disturbances == before or trial.calls >= PATIENCE):
+    patience = PATIENCE if ended - started <= LONG_NS else FIRST_CALLS
+    if is_ready() and (here.disturbances == before or trial.calls >= patience):
         trial.took(way, ended - started)
     trial.calls += 1
     if not trial.way:
