@@ -14,6 +14,7 @@ import time
 import types
 from collections import OrderedDict
 from collections.abc import Callable
+from enum import Enum
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +25,7 @@ from jitlab.capture.rewrite.cell_code import WAITS, CellProgram, Compiler
 from jitlab.capture.rewrite.flow_rewrite import HOOK
 from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement
 from jitlab.capture.rewrite.recursion_limit import room_for
+from jitlab.config import NEVER, config
 from jitlab.errors import CaptureError
 from jitlab.events import current_cell
 from jitlab.support.transactions import under_way
@@ -39,6 +41,22 @@ MOST_PROGRAMS, MOST_SOURCES = 256, 4
 OURS = "__jl_"
 #: Reasons for which --strict lets Python run a statement.
 _NOTHING_LOST = ("statement", "effect", "compiled_function", "error")
+
+
+class Settles(Enum):
+    """When a cell's loops may be given to Python because their pieces do not pay. RERUN: not in the first run of a text."""
+
+    NEVER, RERUN, ALWAYS = range(3)
+
+
+class _Telling(Telling):
+    """Tells the listeners of events what a cell does."""
+
+    def __init__(self, may_settle: bool) -> None:
+        self._may_settle = may_settle
+
+    def may_settle(self) -> bool:
+        return self._may_settle and config.settle != NEVER
 
 
 class _Run(Driver):
@@ -148,19 +166,22 @@ _programs: OrderedDict[Any, CellProgram] = OrderedDict()
 
 async def run_nodes(
     nodes: list[ast.stmt], namespace: Namespace, filename: str, *, shown: str, compiler: Compiler,
-    display: Callable[[Any], object], strict: bool, executor: Executor, title: str, telling: Telling | None = None,
+    display: Callable[[Any], object], strict: bool, executor: Executor, title: str,
+    settles: Settles = Settles.NEVER, telling: Telling | None = None,
 ) -> None:  # fmt: skip
     """Run the statements of a cell in the user's namespace, captured as far as they go. They may wait; only then does this
     coroutine.
 
     `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler; `executor(trace)`
-    gives what runs a trace's graph.
+    gives what runs a trace's graph. `settles`: when iterations of loops whose pieces do not pay may run as Python.
     """
     with room_for(*nodes):
         key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
         first_line = nodes[0].lineno if nodes else 1
         program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
-        run = _Run(program, namespace, executor, telling or Telling(), title=title, strict=strict, show=display)
+        may_settle = settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run)
+        run = _Run(program, namespace, executor, telling or _Telling(may_settle), title=title, strict=strict, show=display)
+        program.has_run = True
         with run:
             await run.top(program.segment)
 

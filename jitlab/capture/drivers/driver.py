@@ -53,7 +53,7 @@ from .trace import Trace
 #: Reasons for which a part of the statement may still be captured.
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 _RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
-_SETTLED = Refusal("settled", "its iterations take less time as Python than to enter their pieces")
+_SETTLED = Refusal("settled", "after the first iterations: they take less time as Python than it takes to enter their pieces")
 _WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
@@ -193,7 +193,7 @@ class Driver:
         iterations = self.loops.setdefault(id(parts), Iterations())
         while True:
             if iterations.is_python:
-                return self.execute(parts.whole.plain())
+                return self.settled(parts.whole, parts.whole.plain())
             self.segment(parts.turn)
             if not self.test(parts):
                 return self.segment(parts.orelse)
@@ -213,10 +213,17 @@ class Driver:
             pays = iterations.pay() if iterations.pieces else not self.only_python(body)
             if self.telling.may_settle() and not pays:
                 iterations.is_python = True
-                self.telling.ran(body.statements[0], _SETTLED, time.perf_counter_ns())
             iterations.count = iterations.pieces = iterations.captured = 0
             iterations.python_ns = 0
         return jump
+
+    def settled(self, loop: Statement, code: types.CodeType) -> str:
+        """Run the iterations of a loop that are Python's; how it ended."""
+        started = time.perf_counter_ns()
+        try:
+            return self.execute(code)
+        finally:
+            self.telling.ran(loop, _SETTLED, started, time.perf_counter_ns())
 
     def only_python(self, segment: Segment) -> bool:
         """Is it known of each statement, those in its blocks too, that Python runs it?"""
@@ -242,7 +249,7 @@ class Driver:
         jump = ""
         iterations = self.loops.setdefault(id(step), Iterations())
         if iterations.is_python:
-            return self.execute(step.whole.plain())
+            return self.settled(step.whole, step.whole.plain())
         iterator = _Iterator()
 
         def called_back(number: int, *iterable: Any) -> Any:
@@ -258,7 +265,7 @@ class Driver:
                 found = self.iteration(step.blocks[0], iterations)
                 is_left = iterations.is_python and found not in (BREAK, RETURN)
                 if is_left:
-                    found = self.execute(step.rest_code()) or jump
+                    found = self.settled(step.whole, step.rest_code()) or jump
                 jump = found if found == RETURN or is_left else ""
                 return is_left or found in (BREAK, RETURN)
             found = self.segment(step.blocks[number])

@@ -69,6 +69,7 @@ class CellProgram(Program):
     """
 
     place: tuple[str, int]
+    has_run = False
 
     def __init__(
         self, nodes: list[ast.stmt], filename: str, namespace: Namespace, shown: str, compiler: Compiler

@@ -41,6 +41,7 @@ class Statement:
         self.is_display = shows and isinstance(node, ast.Expr)
         self.step: Step | None = None
         self.is_loop = False  # of a cell: it is captured whole where it can be rolled
+        self.end: ast.stmt | ast.expr = node  # where what a user is told of ends
         self.is_whole = False  # it has been tried to take it apart, or it can't be
         self.failures = 0
         self.plain_reason = program.never_captured(node)
@@ -51,9 +52,9 @@ class Statement:
 
     @property
     def source(self) -> Source:
-        node = self.node
+        node, last = self.node, self.end
         return Source(
-            self.program.filename, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or -1
+            self.program.filename, node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or -1
         )
 
     def plain(self) -> types.CodeType:
@@ -271,7 +272,7 @@ class Program:
             turn = Segment()
             test = self._test(node.test, turn)
             body, orelse = self.segment_of(node.body, shown=shown), self.segment_of(node.orelse, shown=shown)
-            return Loop(Statement(self, node), turn, test, body, orelse)
+            return Loop(self._headed(node, node.test), turn, test, body, orelse)
         if isinstance(node, ast.For):
             node = copy.copy(node)
             if not _calls_builtin(node.iter):
@@ -310,7 +311,14 @@ class Program:
             rest = Statement(self, _once(left))
         code = self.wrapper_code(_once(statement))
         register_wrapper(code)
-        return Wrapped(Statement(self, node), code, blocks, frozenset(handlers), rest)
+        whole = self._headed(node, node.iter) if isinstance(node, ast.For) else Statement(self, node)
+        return Wrapped(whole, code, blocks, frozenset(handlers), rest)
+
+    def _headed(self, node: ast.stmt, header: ast.expr) -> Statement:
+        """A loop of which a user is told by its header: statements of its body have been told of."""
+        statement = Statement(self, node)
+        statement.end = header
+        return statement
 
     def _test(self, node: ast.expr, before: Segment) -> Test:
         test = self._header(node, before)

@@ -26,6 +26,7 @@ from IPython.display import display
 
 from jitlab.api import Options, compile_trace
 from jitlab.capture.drivers import cells
+from jitlab.capture.drivers.cells import Settles
 from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.rewrite.cell_code import waits
 from jitlab.messages.escape import clean
@@ -146,6 +147,7 @@ class Runner:
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
         again = options.compare or options.check or is_timed(options)
         comparison = Comparison(leaves_out=is_timed(options)) if again else None
+        settles = Settles.NEVER if again or options.strict else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
@@ -155,6 +157,7 @@ class Runner:
                 await cells.run_nodes(
                     nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
                     executor=lambda trace: compile_trace(trace, settings), title=run.title,
+                    settles=settles,
                 )  # fmt: skip
         except BaseException as raised:
             error = raised
