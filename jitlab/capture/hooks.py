@@ -27,6 +27,7 @@ from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .control.looping import Names as LoopNames
 from .control.number_kinds import as_one, check_known, check_position, is_mixed, of_each_kind
 from .control.purity import ITERABLES, is_of_numbers
+from .control.python_values import math_of_traced
 from .guards.leaves import UNDEFINED
 from .numpy_calls.draws import draw
 from .numpy_calls.functions import call_function
@@ -543,6 +544,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.perform(call_function, function, args, kwargs)
         return known(capture, *args, **kwargs)
+    if capture.policy.wants_bools and not kwargs and getattr(function, "__module__", "") == "math":
+        result = math_of_traced(function, args)
+        if result is not NotImplemented:
+            return result
     if function is np.random.seed:  # a function, not a method like the others
         owner = np.random.mtrand._rand
         function = owner.seed

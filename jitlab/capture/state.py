@@ -21,6 +21,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
 from .control.purity import is_pure
+from .control.python_values import python_values
 from .drivers.leaving import Given, plain_value
 from .effect_log import Memory
 from .numpy_calls.draws import begin
@@ -343,6 +344,11 @@ class Capture(Arrays):
     def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """float(x), int(x), ... in the program."""
         return kind(*args, **kwargs)
+
+    def python_values(self, x: Tensor, method: str, *args: Any) -> Any:
+        """Numbers that only a run knows, where the program may have those."""
+        found = python_values(x, method) if self.policy.wants_bools and self.is_open and not args else NotImplemented
+        return super().python_values(x, method, *args) if found is NotImplemented else found
 
     def pure_number(self, function: Any, args: Sequence[Any]) -> Any:
         """A function without effects of such numbers."""

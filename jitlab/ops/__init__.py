@@ -1,7 +1,8 @@
 """Operations: one class holds all that jitlab knows of each, and the table from NumPy's functions to them.
 
 Parts, in the order of the data: base, emitter, registry, build_nodes, leaf_operations, layout, elementwise, reducing,
-linear_algebra, neural, control_flow, graph_state, library_operations, host_operations, runtime_checks, numpy_api, table.
+linear_algebra, neural, control_flow, graph_state, library_operations, python_math, host_operations, runtime_checks,
+numpy_api, table.
 """
 
 import pkgutil

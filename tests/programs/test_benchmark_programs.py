@@ -38,10 +38,8 @@ NOT_RECORDED = {
     "k_nearest": (jl.errors.ValueOfTracedArrayError, "an element of an array as the key of a dict"),
     "kmeans": (jl.errors.CaptureError, "rows taken out by a mask, in a loop that a traced value ends"),
     "n_body": (TypeError, "a dataclass that cannot be hashed as an argument"),
-    "pagerank": (jl.errors.ValueOfTracedArrayError, "the elements of an array as a list"),
     "predator_prey": (jl.errors.CaptureError, "a generator as the result"),
-    "random_walk": (jl.errors.ValueOfTracedArrayError, "a function of math on a number that an array gives"),
-    "simplify_line": (jl.errors.ValueOfTracedArrayError, "the elements of an array as a list"),
+    "simplify_line": (jl.errors.ValueOfTracedArrayError, "parts whose lengths the data decide, in calls of itself"),
 }
 
 
@@ -212,7 +210,7 @@ def test_jl_function_gives_the_values_or_says_why_not(name, capsys):
 
 def test_jl_function_records_most():
     assert set(NOT_RECORDED) <= set(PROGRAMS)
-    assert len(NOT_RECORDED) < 0.12 * len(PROGRAMS)
+    assert len(NOT_RECORDED) < 0.1 * len(PROGRAMS)
 
 
 #: Calls that end with an exception of the program's.

@@ -14,7 +14,7 @@ import numpy as np
 from jitlab.capture.guards.signature import is_variable, paths_of, substitute
 from jitlab.capture.numpy_calls.host_fallback import evaluate
 from jitlab.capture.state import Capture
-from jitlab.capture.tracers.arrays import Place, Policy
+from jitlab.capture.tracers.arrays import Arrays, Place, Policy
 from jitlab.capture.tracers.tensor import Tensor
 
 from .calls import refuse_syntax
@@ -44,6 +44,9 @@ class PathCapture(Capture):
             return super().real(x, what)
         self.note_frozen(f"{what} of {x.type.describe()}")
         return self._value_now(x)
+
+    def python_values(self, x: Tensor, method: str, *args: Any) -> Any:
+        return Arrays.python_values(self, x, method, *args)
 
     def shown(self, x: Tensor) -> str:
         return repr(self._value_now(x)) if self.is_open else super().shown(x)

@@ -369,6 +369,10 @@ class Arrays(Loops):
         """The array or scalar that `what` wants to look into: there is none while a program is recorded for every input."""
         raise no_value(x, what)
 
+    def python_values(self, x: Tensor, method: str, *args: Any) -> Any:
+        """What its method `item` or `tolist` gives."""
+        return getattr(self.real(x, f".{method}()"), method)(*args)
+
     def shown(self, x: Tensor) -> str:
         """A Tensor as text."""
         return f"<traced {'scalar' if x.is_scalar else 'array'} {x.type.describe()}>"

@@ -457,10 +457,10 @@ class Tensor:
         return complex(self.capture.real(self, "complex()"))
 
     def item(self, *args: Any) -> Any:
-        return self.capture.real(self, ".item()").item(*args)
+        return self.capture.python_values(self, "item", *args)
 
     def tolist(self) -> Any:
-        return self.capture.real(self, ".tolist()").tolist()
+        return self.capture.python_values(self, "tolist")
 
     def tobytes(self, order: Any = "C") -> bytes:
         return self.capture.real(self, ".tobytes()").tobytes(order)  # type: ignore[no-any-return]
