@@ -117,16 +117,17 @@ class Trial:
             return PYTHON  # what little it takes never allows for a second such call
         if number < ENOUGH:
             return ""
-        faster = min(python) < FASTER * min(compiled) and median(python) < median(compiled)
+        at_best = min(python) < FASTER * min(compiled)
+        faster = at_best and median(python) < median(compiled)
         spread = max(median(times) - min(times) for times in (compiled, python))
         if spread <= abs(min(compiled) - min(python)):
             return PYTHON if faster else COMPILED
         if number < UNSURE:
             return ""
         less = sum(p < c for p in python for c in compiled) / (len(python) * len(compiled))
-        if not faster or number >= MOST:
+        if not at_best or number >= MOST:
             return PYTHON if faster and less >= LIKELY else COMPILED
-        return PYTHON if less >= SURE else ""
+        return PYTHON if faster and less >= SURE else ""
 
     @property
     def reason(self) -> Message:
