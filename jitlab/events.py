@@ -345,6 +345,10 @@ class Batch:
 def each(calls: Calls) -> Iterator[Event]:
     """The same as events, in their order."""
     about = calls.about
+    if about.statement is not None:
+        for started, ended in zip(calls.starts.tolist(), calls.words[:, native_call_log.END].tolist(), strict=True):
+            yield _of_row((about, calls.cell, started, ended, None))
+        return
     launches = [(launch, *(part.tolist() for part in parts)) for launch, *parts in calls.launches()]
     whole = zip(calls.starts.tolist(), calls.durations.tolist(), strict=True)
     for n, (started, duration) in enumerate(whole):
@@ -419,6 +423,9 @@ def collect() -> None:
 def _of_row(row: Row) -> Event:
     about, cell, start, end, context = row
     duration = end - start
+    if about.statement is not None:
+        reason, text, lines = about.statement
+        return StatementRan(cell=cell, reason=reason, text=text, lines=lines, start_ns=start, duration_ns=duration)
     if about.tells_call:
         return FunctionCalled(
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration

@@ -20,6 +20,7 @@ import numpy as np
 from jitlab import events
 from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.native_call_log import About
 
 COMPILED, PYTHON = "compiled", "Python"
 #: Calls before the first that is measured: by then the machine code is the one that stays. (Of long calls the first in which
@@ -73,6 +74,7 @@ class Trial:
     times: dict[str, list[int]] = field(default_factory=lambda: {COMPILED: [], PYTHON: []})
     spent_ns: int = 0
     way: str = ""  # decided, or ""
+    noted: dict[Any, About] = field(default_factory=dict)  # what notes of calls as Python are about, by who calls
     as_python: int = 0  # calls that came this way since that was Python
     is_in_front: bool = False  # C looks after such calls, or cannot
 

@@ -293,6 +293,9 @@ class Recording:
 
     def _calls_noted(self, calls: Calls) -> None:
         about = calls.about
+        if about.statement is not None:
+            self.count += len(calls)
+            self._replaced(about.statement).add(int(calls.durations.sum()), calls=len(calls))
         if about.tells_call:
             self.count += len(calls)
             self.functions[about.function, about.trace].add_calls(calls.starts, calls.durations)
@@ -322,12 +325,15 @@ class Recording:
         self._span("op by op", event, event.operation, event.op, "op")
 
     def _statement_ran(self, event: events.StatementRan) -> None:
-        key = (event.reason, event.text, event.lines)
-        if key in self.statements or len(self.statements) < DISTINCT:
-            tally = self.statements.setdefault(key, Replaced())
-            tally.add(event.duration_ns)
-            tally.add_met(event.met)
+        tally = self._replaced((event.reason, event.text, event.lines))
+        tally.add(event.duration_ns)
+        tally.add_met(event.met)
         self._span("compiled", event, event.text, event.reason, "statement", lines=event.lines)
+
+    def _replaced(self, key: tuple[str, str, tuple[events.Span, ...]]) -> Replaced:
+        """What is known of a statement; of too many nothing is kept."""
+        known = key in self.statements or len(self.statements) < DISTINCT
+        return self.statements.setdefault(key, Replaced()) if known else Replaced()
 
     def _value_frozen(self, event: events.ValueFrozen) -> None:
         key = (event.function, event.what, event.lines)

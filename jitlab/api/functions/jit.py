@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import time
 import types
 import warnings
@@ -17,6 +18,7 @@ import numpy as np
 from jitlab import errors, events
 from jitlab.api import settling
 from jitlab.api.explaining import Found, Ways
+from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
@@ -52,18 +54,24 @@ from jitlab.capture import (
     refuse_syntax,
     run_body,
     signature_key,
+    spans,
 )
+from jitlab.capture.positions import PACKAGE
 from jitlab.compile import compile_trace
 from jitlab.config import MEASURE, NEVER, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.support import locks
+from jitlab.support.native_call_log import About
 from jitlab.support.transactions import Whole
 from jitlab.targets.devices import default_target
 
 from .dispatch import Dispatched, inlined, remove
 from .jit_options import JitOptions, check_backend, checked
 from .native_entry import InFront, class_of, warm_up
+
+#: Places that call a function as Python of which notes tell.
+MOST_CALLERS = 100
 
 
 class Jit(Dispatched):
@@ -163,13 +171,34 @@ class Jit(Dispatched):
         return self._trials.setdefault(kind, Trial(kind[-1]))
 
     def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        about = None
         if trial.way and events.active():
-            return self._python(args, kwargs, Refusal("settled", str(trial.reason)))
+            if not events.in_bulk():
+                return self._python(args, kwargs, Refusal("settled", str(trial.reason)))
+            about = self._noted(trial)
         before, outside.unmarked = outside.unmarked, True
+        started = time.perf_counter_ns()
         try:
             return self.python_function(*args, **kwargs)
         finally:
             outside.unmarked = before
+            if about is not None:
+                events.note(about, started, time.perf_counter_ns())
+
+    def _noted(self, trial: Trial) -> About:
+        """What a note of a call as Python is about: of each place that calls, the same."""
+        caller: types.FrameType | None = sys._getframe(1)
+        while caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
+            caller = caller.f_back
+        key = caller and (caller.f_code, caller.f_lasti)
+        about = trial.noted.get(key)
+        if about is None:
+            if len(trial.noted) >= MOST_CALLERS:
+                trial.noted.clear()
+            lines = tuple(spans(calling_line() or self._definition()))
+            statement = "settled", f"{self.name}, because {trial.reason}", lines
+            about = trial.noted[key] = About(self.name, 0, (), False, None, statement=statement)
+        return about
 
     def _called_as_python(self, kind: settling.Kind, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         trial.as_python += 1

@@ -38,13 +38,23 @@ class _Noted:
 
     def spans(self) -> Iterator[Span]:
         about = self.calls.about
+        if about.statement is not None:
+            reason, text, lines = about.statement
+            kept = zip(self.calls.starts[self.first :].tolist(), self.calls.durations[self.first :].tolist(), strict=True)
+            for start, duration in kept:
+                yield Span(text, reason, "statement", start, duration, lines=lines)
         for launch, starts, durations, kernels in self.calls.launches():
-            kept = zip(*(part[self.first :].tolist() for part in (starts, durations, kernels)), strict=True)
-            for start, duration, times in kept:
+            launched = zip(*(part[self.first :].tolist() for part in (starts, durations, kernels)), strict=True)
+            for start, duration, times in launched:
                 yield Span(
                     launch.cluster, "_XlaLaunch", "launch", start, duration, about.function, about.trace, launch.cluster,
                     tuple(times) if any(times) else (),
                 )  # fmt: skip
+
+
+def _spans_of(calls: Calls) -> int:
+    """How many spans each of the calls has."""
+    return len(calls.about.launches) + (calls.about.statement is not None)
 
 
 class Lane:
@@ -70,7 +80,7 @@ class Lane:
         """The launches of noted calls."""
         self._is_mixed = True
         self._kept.append(_Noted(calls))
-        self._count += len(calls) * len(calls.about.launches)
+        self._count += len(calls) * _spans_of(calls)
         start = int(calls.starts.min())
         self.began = start if self.began is None else min(start, self.began)
         self._drop()
@@ -80,7 +90,7 @@ class Lane:
             first = self._kept[0]
             gone = 1
             if isinstance(first, _Noted):
-                each = len(first.calls.about.launches)
+                each = _spans_of(first.calls)
                 calls = min(-(-(self._count - self.most) // max(each, 1)), first.count - first.first)
                 self._count_noted(first, first.first + calls)
                 first.first += calls
@@ -94,6 +104,8 @@ class Lane:
             self.dropped += gone
 
     def _count_noted(self, noted: _Noted, end: int) -> None:
+        if noted.calls.about.statement is not None:
+            self.dropped_ns += int(noted.calls.durations[noted.first : end].sum())
         for _, _, durations, kernels in noted.calls.launches():
             self.dropped_ns += int(durations[noted.first : end].sum())
             self.dropped_kernels_ns += int(kernels[noted.first : end].sum())

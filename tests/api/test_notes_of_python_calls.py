@@ -1,0 +1,93 @@
+"""Calls settled as Python while somebody listens in bulk, as the notebook does: they are noted, and told of with a count."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab import events
+from jitlab.api.settling import PYTHON
+from jitlab.notebook.rpc.link import Bulk
+from jitlab.report.recording import Recording
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "measure")
+    recording = Recording()
+    events.add_listener(recording.listen, recording.take)
+    yield recording
+    events.remove_listener(recording.listen)
+
+
+def settled():
+    @jl.jit
+    def f(x):
+        if x.shape[0] == 5:
+            raise ValueError("five")
+        return x.shape[0] + 1
+
+    f(np.ones(3))
+    for trial in f._trials.values():
+        trial.way = PYTHON
+    return f
+
+
+def test_each_place_has_its_number_its_time_and_its_reason(recording):
+    f, x = settled(), np.ones(3)
+    recording.statements.clear()
+    before = recording.count
+    for _ in range(40):
+        f(x)
+    first = settled.__code__.co_firstlineno  # the lines above are of this file
+    for _ in range(3):
+        f(x)
+    events.collect()
+    tallies = {key: tally for key, tally in recording.statements.items() if key[0] == "settled"}
+    assert sorted(tally.calls for tally in tallies.values()) == [3, 40]
+    assert all(tally.ns > 0 for tally in tallies.values())
+    assert all(text.startswith("f, because ") and lines[0][0] == __file__ for _, text, lines in tallies)
+    assert all(lines[0][1] > first for _, _, lines in tallies)
+    assert recording.count == before + 43
+    spans = [span for span in recording.lanes["compiled"] if span.label == "settled"]
+    assert len(spans) == 43 and sum(span.duration_ns for span in spans) == sum(tally.ns for tally in tallies.values())
+    (a, b) = recording.report().to_json()["statements"]
+    assert {a["calls"], b["calls"]} == {3, 40} and a["reason"]["code"] == "settled"
+
+
+def test_a_call_that_raises_is_told_of_too(recording):
+    f = settled()
+    f._trials[next(iter(f._trials))].way = PYTHON
+    recording.statements.clear()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="five"):
+            f(np.ones(2))  # another size class is another kind
+            f(np.ones(5))
+    f(np.ones(3))
+    events.collect()
+    assert sum(tally.calls for key, tally in recording.statements.items() if key[0] == "settled") >= 1
+
+
+def test_who_hears_each_event_gets_each(recording):
+    f, heard = settled(), []
+    with events.listen(heard.append):
+        for _ in range(20):
+            f(np.ones(3))
+    told = [event for event in heard if event.kind == "statement-ran"]
+    assert len(told) == 20 and {event.reason for event in told} == {"settled"}
+
+
+def test_the_panel_counts_them_as_statements(recording):
+    f, taken = settled(), []
+    events.add_listener(lambda event: None, taken.append)
+    take = events._listeners[-1][0]
+    try:
+        for _ in range(40):
+            f(np.ones(3))
+        events.collect()
+    finally:
+        events.remove_listener(take)
+    (calls,) = [calls for batch in taken for calls in batch.calls]
+    assert Bulk(calls).kinds() == {"statement-ran": 40}
+    each = list(events.each(calls))
+    assert len(each) == 40 and {(event.kind, event.reason) for event in each} == {("statement-ran", "settled")}
+    assert sum(event.duration_ns for event in each) == int(calls.durations.sum())
