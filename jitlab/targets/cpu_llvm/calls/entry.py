@@ -10,7 +10,7 @@ import ctypes
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +60,9 @@ class CEntry(Entry):
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
         text = entry_text(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
         loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
-        return builtin(defined(name.encode(), loaded.address("warm")), otherwise), (loaded, self, busy, calls)
+        slowly: Any = partial(otherwise)
+        slowly.keep = keep = (loaded, self, busy, calls)  # what the C function reads goes with it, not with who made it
+        return builtin(defined(name.encode(), loaded.address("warm")), slowly), keep
 
 
 def builtin(definition: int, bound: Any) -> Any:

@@ -1,0 +1,43 @@
+"""The C function in front of a compiled function, held by itself: what it runs is there as long as it is."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+    import gc
+    import numpy as np
+    import jitlab as jl
+
+    function = jl.function(lambda x: np.tanh(x) * 2 + 1)
+    given = [np.linspace(0, 1, n) for n in {shapes}]
+    expected = [function(x) for x in given]
+    for x in given:
+        for _ in range(50):
+            function(x)
+    entry = function.__call__
+    assert type(entry) is type(len), "C does not answer such calls"
+    del function
+    gc.collect()
+    others = [jl.function(lambda x, n=n: np.tanh(x) * n) for n in range(10)]  # what is free is used again
+    for other in others:
+        for _ in range(20):
+            other(given[0])
+    for x, value in zip(given, expected):
+        assert np.array_equal(entry(x), value)
+    try:
+        entry(np.ones(3))
+    except ReferenceError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("shapes", [(10,), (10, 20)])
+def test_it_outlives_its_function(shapes):
+    """In a process of its own: one whose code was gone ended with a segmentation fault."""
+    program = textwrap.dedent(PROGRAM).replace("{shapes}", str(shapes))
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "Keep it in a name" in ended.stdout
