@@ -95,7 +95,7 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     from jitlab.errors import OptionError
     from jitlab.notebook.notebook_check import Stopped, executed
     from jitlab.report.scripts import run_script
-    from jitlab.report.store.baselines import Baseline, read_baseline, write_baseline
+    from jitlab.report.store.baselines import Baseline, read_baseline, taken_here, write_baseline
     from jitlab.report.store.regressions import checked
 
     program, path = Path(chosen.program), Path(chosen.baseline)
@@ -129,7 +129,7 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         print(f"{chosen.program} against {chosen.baseline}\n{found}")
     if chosen.update:
         try:
-            write_baseline(path, program.name, cells, raised)
+            write_baseline(path, taken_here(program.name, cells, raised))
         except OSError as error:
             return _complain(f"jitlab check: {chosen.baseline} can't be written: {error.strerror}.")
         print(f"Written: {chosen.baseline}, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}.")

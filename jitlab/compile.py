@@ -28,7 +28,7 @@ from jitlab.passes import copy_at_devices, order_operations, run_passes
 from jitlab.runtime import Executable
 from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
-from jitlab.targets.devices import default_target
+from jitlab.targets.devices import target_for
 
 
 def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
@@ -70,7 +70,7 @@ def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[
 
 def runnable(clustering: Clustering, **settings: Any) -> Executable:
     """What runs a clustering: it lowers and compiles each cluster when arrays are there."""
-    return Executable(clustering, lower, default_target(), **settings)
+    return Executable(clustering, lower, target_for, **settings)
 
 
 def compiled_anew(executable: Executable, captured: Graph) -> Executable:

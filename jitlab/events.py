@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, field
 from enum import StrEnum
@@ -200,7 +200,7 @@ class PlanMade(TraceEvent):
     """A trace was clustered and lowered; `plan` is `Plan.to_json()`: operations, clusters, kernels, boundaries, reasons."""
 
     kind: ClassVar[str] = "plan-made"
-    target: str = ""  # the key of the target that compiles its clusters
+    targets: Mapping[str, str] = field(default_factory=dict)  # of each cluster the key of the target that compiles it
     plan: dict[str, Any]
     executable: int = -1  # the number that what runs it has in this process; -1 for a plan of another one
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitlab.config import config
 from jitlab.errors import OptionError
-from jitlab.report.store.baselines import Baseline, machine, read_baseline, write_baseline
+from jitlab.report.store.baselines import Baseline, read_baseline, taken_here, write_baseline
 from jitlab.report.store.comparing import RunComparison, compared, with_runs_needed
 from jitlab.report.store.runs import headline, pooled, source_digest
 from jitlab.support.lazy_dataclass import dataclass
@@ -101,11 +102,11 @@ class History:
                 name = str(against["baseline"])
                 before = self._baseline(name, key, newest, run.title)
                 later = [facts for facts in runs if facts["run"] > max(before["runs"], default=0) or name in self._files]
-                elsewhere = self._files[name].machine if name in self._files else machine()
                 found = compared(before, pooled(later or runs[-1:], ENOUGH), {"baseline": name}, newest["run"])
                 first = len(runs) - len(later)
                 found = with_runs_needed(found, _runs_needed(runs, lambda known: (before, pooled(known[first:], ENOUGH))))
-                return found if elsewhere == machine() else _noted(found, "The baseline is of another processor.")
+                is_of_here = name not in self._files or self._files[name].is_of_here
+                return found if is_of_here else _noted(found, "The baseline is of another processor.")
             earlier = runs[:-1]
             if against is not None:
                 earlier = [facts for facts in earlier if facts["run"] <= against["run"]]
@@ -158,15 +159,15 @@ class History:
         """Write a baseline to a file."""
         with self._lock:
             if name in self._files:
-                return write_baseline(path, name, self._files[name].cells)
+                return write_baseline(path, self._files[name])
             if name not in self._baselines:
                 raise self._unknown(name)
-            return write_baseline(path, name, self._baselines[name].values())
+            return write_baseline(path, taken_here(name, self._baselines[name].values()))
 
     def load(self, path: str | Path, name: str | None = None) -> Baseline:
         """Read a baseline from a file, under the name it has there unless another is given."""
         found = read_baseline(path)
-        found = Baseline(name or found.name, found.cells, found.machine)
+        found = replace(found, name=name or found.name)
         with self._lock:
             self._baselines.pop(found.name, None)
             self._files[found.name] = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
-from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Entry, Launcher, Origin, Target
+from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Device, Entry, Launcher, Origin, Target
 
 from .compiled import compiled
 from .donation import endings, leave, wanted_later
@@ -62,7 +62,8 @@ class Variant:
 class Executable:
     """Runs one trace. `run` takes arrays (or NumPy scalars) for the graph's parameters and gives its outputs.
 
-    `lower` is the stage that makes the Program of a cluster for inputs that lie as they do in a call, `target` compiles it.
+    `lower` is the stage that makes the Program of a cluster for inputs that lie as they do in a call; `target_for` gives the
+    target of the device that the cluster is placed on, which compiles it.
     `writes`: (parameter, output) where an output is a parameter's new version; only `run_in_place` may store it there.
     `lasting`: for operations that may raise, the parameters that have these outputs when one has; the others stay.
     `captured`: the graph before any pass, and `options`: what decided how it was compiled, where these are known.
@@ -73,16 +74,20 @@ class Executable:
     _lock: Any
 
     def __init__(
-        self, clustering: Clustering, lower: Lower, target: Target, *, function: str = "", trace: int = 1, level: str = "O1",
-        writes: Sequence[tuple[int, int]] = (), lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING,
-        is_trial: bool = False, captured: Graph | None = None, options: Options | None = None,
+        self, clustering: Clustering, lower: Lower, target_for: Callable[[str], Target], *, function: str = "",
+        trace: int = 1, level: str = "O1", writes: Sequence[tuple[int, int]] = (),
+        lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING, is_trial: bool = False,
+        captured: Graph | None = None, options: Options | None = None,
     ) -> None:  # fmt: skip
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
-        self.target = target
-        self.clustering, self.lower, self.function, self.trace, self.level = clustering, lower, function, trace, level
+        self._targets = {cluster.name: target_for(cluster.device) for cluster in clustering.clusters}
+        self._others = _others(self._targets.values())
+        self.clustering, self.lower, self.target_for = clustering, lower, target_for
+        self.function, self.trace, self.level = function, trace, level
         self.graph = clustering.graph
         self.captured, self.options = captured, options
-        self.plan = Plan(function, trace, clustering, target=self.target.key)
+        targets = {name: target.key for name, target in self._targets.items()}
+        self.plan = Plan(function, trace, clustering, targets=targets)
         self._values = self.graph.symbol_values()
         self._sizes = Sizes(self.graph, self._values)
         self._writes, self._endings = writes, endings(clustering, writes)
@@ -107,7 +112,7 @@ class Executable:
     def trial(self, clustering: Clustering, level: str | None = None) -> Executable:
         """A second executable, of another clustering or level: this one, its costs and its plan stay as they are."""
         return Executable(
-            clustering, self.lower, self.target, function=self.function, trace=self.trace, level=level or self.level,
+            clustering, self.lower, self.target_for, function=self.function, trace=self.trace, level=level or self.level,
             writes=self._writes, is_trial=True,
         )  # fmt: skip
 
@@ -133,18 +138,19 @@ class Executable:
         """Fill the plan, at the end and by one step: whatever stops this before leaves it as it was."""
         started = time.perf_counter_ns()
         values = {} if arguments is None else dict(zip(self.graph.parameters, arguments, strict=True))
-        device = self.target.device
-        given = {node: device.layout_of(device.array(array)) or "C" for node, array in values.items()}
         lowerings = []
         for cluster in self.clustering.clusters:
-            layouts = tuple(given.get(node, "C") for node in cluster.inputs)
+            device = self._targets[cluster.name].device
+            layouts = tuple(
+                device.layout_of(device.array(values[node])) or "C" if node in values else "C" for node in cluster.inputs
+            )
             ends = self._storable(cluster, values) if in_place else NONE
             lowerings.append(self._lowered(cluster, layouts, ends))
         vars(self.plan).update(vars(whole_plan(self.plan, lowerings)))
         if events.active():
             events.send(
                 events.PlanMade(
-                    function=self.function, trace=self.trace, target=self.target.key, plan=self.plan.to_json(),
+                    function=self.function, trace=self.trace, targets=self.plan.targets, plan=self.plan.to_json(),
                     executable=self.number,
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
@@ -210,18 +216,26 @@ class Executable:
         if started and events.active():
             for site in self._sites:
                 site.open(started, bool(_watchers))
-        return [values[node] for node in self.graph.outputs]
+        return [self._on_host(values[node]) for node in self.graph.outputs]
+
+    def _on_host(self, value: Any) -> Any:
+        """A value in NumPy's memory; 0-d ones are NumPy scalars."""
+        for device in self._others:
+            if type(value) is device.array_type:
+                array = device.on_host(value)
+                return array if array.ndim else array[()]
+        return value
 
     # -- clusters
 
     def _run_cluster(self, cluster: Cluster, values: dict[Node, Any], in_place: bool) -> None:
-        device = self.target.device
+        device = self._targets[cluster.name].device
         arrays = []
         layouts = []
         for node in cluster.inputs:
             array = values[node]
             if type(array) is not device.array_type:
-                array = device.array(array)
+                array = device.array(self._on_host(array))
             layout = device.layout_of(array)
             if layout == "":
                 array, layout = self._contiguous(cluster, node, array).reshape(array.shape), "C"
@@ -241,7 +255,7 @@ class Executable:
         if failed is not None:
             self._fail(cluster, lowered.program.errors[failed], values)
         for node, out in zip(lowered.outputs, outputs, strict=True):
-            values[node] = out if out.ndim else out[()]
+            values[node] = out if out.ndim or self._others and type(out) is not np.ndarray else out[()]
         for node, argument in lowered.in_place.items():
             values[node] = values[argument]
 
@@ -250,7 +264,7 @@ class Executable:
         wanted = self._endings.get(cluster.name)
         if not wanted:
             return NONE
-        device = self.target.device
+        device = self._targets[cluster.name].device
         kind = device.array_type
         arrays = {node: values[node] for node in cluster.inputs if type(values.get(node)) is kind}
         later = [values[node] for node in self._later[cluster.name] if type(values[node]) is kind]
@@ -290,7 +304,7 @@ class Executable:
 
     def _contiguous(self, cluster: Cluster, node: Node, array: Any) -> Any:
         started = time.perf_counter_ns()
-        made = self.target.device.contiguous(array)
+        made = self._targets[cluster.name].device.contiguous(array)
         if made is not array and events.active():
             duration = time.perf_counter_ns() - started
             events.send(
@@ -303,11 +317,11 @@ class Executable:
 
     def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
-        interrupt = self.target.device.raised()
+        interrupt = self._targets[cluster.name].device.raised()
         if interrupt is not None and not isinstance(interrupt, Exception):
             raise interrupt
         where = "".join(f" ({source.place})" for source in sorted(sources)[:1])
-        own = {node: values[node] for node in cluster.inputs}
+        own = {node: self._on_host(values[node]) for node in cluster.inputs}
         with np.errstate(all="ignore"):
             for node in cluster.nodes:
                 try:
@@ -331,9 +345,10 @@ class Executable:
             started, before = time.perf_counter_ns(), self.costs.spent_ns
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
-                code = compiled(self.target, lowered.program, Origin(self.function, self.trace, cluster.name))
+                target = self._targets[cluster.name]
+                code = compiled(target, lowered.program, Origin(self.function, self.trace, cluster.name))
                 self.costs.kernels = tuple({*self.costs.kernels, code.digest})
-                variant = self._variants[key] = Variant(self.target.launcher(lowered, code))
+                variant = self._variants[key] = Variant(target.launcher(lowered, code))
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
@@ -372,7 +387,7 @@ class Executable:
         wanted = self._endings.get(cluster.name, {})
         try:
             lowered = self.lower(
-                cluster, self._values, layouts, self.target.shape, level=self.level,
+                cluster, self._values, layouts, self._targets[cluster.name].shape, level=self.level,
                 ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
             )  # fmt: skip
         except (AssertionError, Signal) as mistake:  # seen before anything of this cluster runs: the call is Python's
@@ -413,7 +428,10 @@ class Executable:
             if variant is None or variant.launcher.lowered.copies:
                 return None
             variants.append(variant)
-        entry = self.target.entry(graph, [variant.launcher for variant in variants], form, scalars)
+        target, *others = dict.fromkeys(self._targets.values())
+        if others:
+            return None
+        entry = target.entry(graph, [variant.launcher for variant in variants], form, scalars)
         if entry is None:
             return None
         launched = tuple(map(_launched, clusters, variants))
@@ -451,7 +469,7 @@ class Executable:
 
     def _value(self, node: Node, values: Mapping[Node, Any]) -> Any:
         """An operation's value as NumPy makes it; a loop or branch runs op by op."""
-        arrays = tuple(values[source] for source in node.inputs)
+        arrays = tuple(self._on_host(values[source]) for source in node.inputs)
         value = node.op.run(self._values, arrays) if hasattr(node.op, "graphs") else node.op.numpy(*arrays)
         self._sizes.check_value(node, value)
         return value
@@ -493,6 +511,12 @@ def executable_of(function: str, trace: int, cluster: str | None = None) -> Exec
 _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakValueDictionary[int, Executable] = WeakValueDictionary()
 _numbers = itertools.count()
+
+
+def _others(targets: Iterable[Target]) -> tuple[Device, ...]:
+    """Of the devices of these targets those whose arrays are not NumPy's."""
+    devices = dict.fromkeys(target.device for target in targets)
+    return tuple(device for device in devices if device.array_type is not np.ndarray)
 
 
 def _launched(cluster: Cluster, variant: Variant) -> native_call_log.Launched:

@@ -17,6 +17,13 @@ def default_target() -> Target:
     return DEVICES[default]
 
 
+def target_for(device: str) -> Target:
+    """The target of what is placed on a device, as "/device:GPU:0" or "XLA_CPU:0" call it: the default's where no target is of
+    that kind, or the name is empty."""
+    kind = device.rpartition("/")[2].removeprefix("device:").rpartition(":")[0].removeprefix("XLA_")
+    return DEVICES.get(kind) or default_target()
+
+
 def target_of(key: str) -> Target:
     """The target with this key, as caches, plans and events hold it."""
     return next(target for target in DEVICES.values() if target.key == key)

@@ -89,7 +89,7 @@ class Device(ABC):
 
     @abstractmethod
     def array(self, value: Any) -> Any:
-        """The value as an array of this device."""
+        """A value in NumPy's memory as an array of this device."""
 
     @abstractmethod
     def layout_of(self, array: Any) -> str:
@@ -102,6 +102,10 @@ class Device(ABC):
     @abstractmethod
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         """An array whose elements may have any value."""
+
+    def on_host(self, array: Any) -> np.ndarray[Any, Any]:
+        """The array in NumPy's memory: itself, where that is where the device has its arrays."""
+        return array  # type: ignore[no-any-return]
 
     @abstractmethod
     def may_store_into(self, array: Any, others: Sequence[Any]) -> bool:

@@ -11,11 +11,12 @@ import jitlab as jl
 from jitlab.errors import OptionError
 from jitlab.report import Recording, Report
 from jitlab.report.duration_samples import MOST, Samples, quantiles
-from jitlab.report.store.baselines import MOST_BYTES, Baseline, read_baseline, write_baseline
+from jitlab.report.store.baselines import MOST_BYTES, Baseline, read_baseline, taken_here, write_baseline
 from jitlab.report.store.comparing import aligned, compared
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
 from jitlab.report.store.regressions import checked
 from jitlab.report.store.runs import pooled, run_facts
+from jitlab.targets.devices import default_target
 
 X = np.linspace(0, 1, 4000).reshape(40, 100)
 
@@ -243,11 +244,25 @@ def facts():
 
 
 def test_a_baseline_comes_back_from_its_file(tmp_path, facts):
-    path = write_baseline(tmp_path / "base.json", "gather first", [facts])
+    path = write_baseline(tmp_path / "base.json", taken_here("gather first", [facts]))
     found = read_baseline(path)
     assert (found.name, len(found.cells)) == ("gather first", 1)
     assert compared(found.cells[0], facts).data["plan_changes"] == []
     assert json.loads(path.read_text())["version"] == 1
+
+
+def test_a_baseline_says_on_what_it_was_taken_also_when_it_is_written_elsewhere(tmp_path, facts):
+    path = write_baseline(tmp_path / "base.json", taken_here("b", [facts]))
+    data = json.loads(path.read_text())
+    assert read_baseline(path).is_of_here and data["target"] == default_target().key
+    path.write_text(json.dumps(data | {"target": "another"}))
+    found = read_baseline(path)
+    assert not found.is_of_here and read_baseline(write_baseline(tmp_path / "copy.json", found)) == found
+    del data["target"]  # as files of earlier versions
+    path.write_text(json.dumps(data))
+    assert read_baseline(path).is_of_here
+    path.write_text(json.dumps(data | {"machine": "another"}))
+    assert not read_baseline(path).is_of_here
 
 
 @pytest.mark.parametrize(
@@ -265,7 +280,7 @@ def test_a_baseline_comes_back_from_its_file(tmp_path, facts):
     ],
 )  # fmt: skip
 def test_a_damaged_or_newer_baseline_is_refused_with_the_place(tmp_path, facts, change, why):
-    path = write_baseline(tmp_path / "base.json", "b", [facts])
+    path = write_baseline(tmp_path / "base.json", taken_here("b", [facts]))
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(OptionError) as refused:
         read_baseline(path)

@@ -41,7 +41,7 @@ def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
     """The plan of a clustering, with what became of its clusters; kernels are numbered through all of them."""
     graph = plan.clustering.graph
     lines = [(text, UNKNOWN if node is None else node.origins) for text, node in graph.lines()]
-    made = Plan(plan.function, plan.trace, plan.clustering, target=plan.target, is_whole=True)
+    made = Plan(plan.function, plan.trace, plan.clustering, targets=plan.targets, is_whole=True)
     made.texts["", "graph"] = "\n".join(text for text, _ in lines)
     made.sources = texts_of(source for node in every_node(graph) for source in node.sources)
     for lowered in lowerings:
@@ -54,7 +54,7 @@ def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
         made.temporaries += lowered.temporaries
         made.scratch[name] = lowered.scratch_bytes
         made.texts[name, "program"] = lowered.program.text
-        made.codes[name] = _code(lowered, lines, names, plan.target)
+        made.codes[name] = _code(lowered, lines, names, plan.targets[name])
     return made
 
 

@@ -148,7 +148,7 @@ class Plan:
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
-    target: str = ""  # the key of the target that compiles its clusters
+    targets: Mapping[str, str] = field(default_factory=dict)  # of each cluster the key of the target that compiles it
     is_whole: bool = False  # its clusters are lowered: all of the above is there
 
     @property

@@ -37,7 +37,13 @@ class Baseline:
     name: str
     cells: tuple[Json, ...]
     machine: str = ""
+    target: str = ""  # the key of the target that its programs ran on; "" in files that do not say
     raised: tuple[Json, ...] = ()  # cells of a notebook that raised: "cell", "title", "error"
+
+    @property
+    def is_of_here(self) -> bool:
+        """Were its times taken on this machine, by code for the target that programs run on here?"""
+        return self.machine == this_machine() and self.target in ("", default_target().key)
 
     def of(self, facts: Mapping[str, Any]) -> Json | None:
         """The cell that these facts belong to: of the same id, else the same source, else the same plan; else the one whose
@@ -54,14 +60,22 @@ def _has_in_common(before: Sequence[Json], after: Sequence[Json]) -> bool:
     return any(a is not None and b is not None for a, b in aligned(before, after))
 
 
-def write_baseline(path: str | Path, name: str, cells: Iterable[Json], raised: Iterable[Json] = ()) -> Path:
-    """Write facts to a file; returns its path. `raised`: cells of a notebook that raised."""
-    target = Path(path).expanduser()
-    data = {"format": FORMAT, "version": VERSION, "name": name, "machine": machine(), "cells": list(cells)}
-    if raised := list(raised):
-        data["raised"] = raised
-    target.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return target
+def taken_here(name: str, cells: Iterable[Json], raised: Iterable[Json] = ()) -> Baseline:
+    """The facts of cells that have run in this process. `raised`: cells of a notebook that raised."""
+    return Baseline(name, tuple(cells), this_machine(), default_target().key, tuple(raised))
+
+
+def write_baseline(path: str | Path, baseline: Baseline) -> Path:
+    """Write a baseline to a file; returns its path."""
+    file = Path(path).expanduser()
+    data = {
+        "format": FORMAT, "version": VERSION, "name": baseline.name, "machine": baseline.machine, "target": baseline.target,
+        "cells": list(baseline.cells),
+    }  # fmt: skip
+    if baseline.raised:
+        data["raised"] = list(baseline.raised)
+    file.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return file
 
 
 def read_baseline(path: str | Path) -> Baseline:
@@ -87,13 +101,14 @@ def read_baseline(path: str | Path) -> Baseline:
         cells = tuple(_facts(cell, f"cells[{i}]") for i, cell in enumerate(_list(data.get("cells"), "cells", MOST_CELLS)))
         failed = _list(data.get("raised", []), "raised", MOST_CELLS)
         raised = tuple(_raised(cell, f"raised[{i}]") for i, cell in enumerate(failed))
-        name, where = _text(data.get("name"), "name"), _text(data.get("machine", ""), "machine")
+        name = _text(data.get("name"), "name")
+        machine, target = (_text(data.get(key, ""), key) for key in ("machine", "target"))
     except _Unfit as error:
         raise _refused(source, str(error)) from None
-    return Baseline(name, cells, where, raised)
+    return Baseline(name, cells, machine, target, raised)
 
 
-def machine() -> str:
+def this_machine() -> str:
     """The processor and its system: times of another one are no measure."""
     return f"{default_target().machine} {platform.machine()} {platform.system()}"
 
