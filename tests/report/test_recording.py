@@ -1,5 +1,6 @@
 import gc
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import report_samples as samples
@@ -52,7 +53,7 @@ def test_a_plan_heard_by_an_earlier_recording_explains_a_later_run():
 
 def test_a_plan_nobody_heard_of_comes_from_the_code_that_runs(monkeypatch):
     plan = samples.softmax_plan(first_cluster=800, function="old")
-    plan.texts["cluster_800", "llvm"] = "define void @run()"
+    plan.written = SimpleNamespace(texts={("cluster_800", "llvm"): "define void @run()"}, codes={})
     monkeypatch.setattr(runtime, "plan_of", lambda function, trace, cluster=None: plan if function == "old" else None)
     rec = Recording()
     rec.listen(ran("cluster_800", function="old"))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 from jitlab.ir.graphs.bodies import every_node, inner_nodes
-from jitlab.ir.graphs.graph import Node
+from jitlab.ir.graphs.graph import Graph, Node
 from jitlab.ir.programs.program import Program
 from jitlab.ir.texts import texts_of
 from jitlab.ir.types import UNKNOWN, Origins
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 from .plan import Cluster, ClusterCode, Copy, Edge, KernelInfo, Plan, Temporary
@@ -37,24 +38,43 @@ class Lowered:
     scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
 
 
+@dataclass
+class Written:
+    """The texts of a plan and what its code is shown from, made when they are asked for. `names`: of each cluster's kernels."""
+
+    graph: Graph
+    lowerings: Sequence[Lowered]
+    names: Sequence[Sequence[str]]
+    targets: Mapping[str, str]
+
+    @lazy
+    def lines(self) -> list[tuple[str, Origins]]:
+        return [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
+
+    @lazy
+    def texts(self) -> dict[tuple[str, str], str]:
+        texts = {("", "graph"): "\n".join(text for text, _ in self.lines)}
+        return texts | {(lowered.cluster.name, "program"): lowered.program.text for lowered in self.lowerings}
+
+    @lazy
+    def codes(self) -> dict[str, ClusterCode]:
+        pairs = zip(self.lowerings, self.names, strict=True)
+        return {made.cluster.name: _code(made, self.lines, own, self.targets[made.cluster.name]) for made, own in pairs}
+
+
 def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
     """The plan of a clustering, with what became of its clusters; kernels are numbered through all of them."""
-    graph = plan.clustering.graph
-    lines = [(text, UNKNOWN if node is None else node.origins) for text, node in graph.lines()]
     made = Plan(plan.function, plan.trace, plan.clustering, targets=plan.targets, is_whole=True)
-    made.texts["", "graph"] = "\n".join(text for text, _ in lines)
-    made.sources = texts_of(source for node in every_node(graph) for source in node.sources)
+    made.sources = texts_of(source for node in every_node(plan.clustering.graph) for source in node.sources)
+    names: list[list[str]] = []
     for lowered in lowerings:
-        name, names = lowered.cluster.name, []
-        for kernel in lowered.kernels:
-            names.append(f"k{len(made.kernels)}")
-            made.kernels.append(replace(kernel, name=names[-1]))
+        names.append([f"k{len(made.kernels) + number}" for number in range(len(lowered.kernels))])
+        made.kernels += [replace(kernel, name=name) for kernel, name in zip(lowered.kernels, names[-1], strict=True)]
         made.boundaries += lowered.boundaries
         made.copies += lowered.kept
         made.temporaries += lowered.temporaries
-        made.scratch[name] = lowered.scratch_bytes
-        made.texts[name, "program"] = lowered.program.text
-        made.codes[name] = _code(lowered, lines, names, plan.targets[name])
+        made.scratch[lowered.cluster.name] = lowered.scratch_bytes
+    made.written = Written(plan.clustering.graph, lowerings, names, plan.targets)
     return made
 
 

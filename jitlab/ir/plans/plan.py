@@ -19,6 +19,8 @@ from .reasons import Reason, Rejection
 if TYPE_CHECKING:
     from jitlab.ir.programs.program import Program
 
+    from .lowered import Written
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -145,11 +147,20 @@ class Plan:
     copies: list[Copy] = field(default_factory=list)
     temporaries: list[Temporary] = field(default_factory=list)
     scratch: dict[str, int] = field(default_factory=dict)  # bytes that a call of each cluster takes, rows and gaps included
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
-    codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
     targets: Mapping[str, str] = field(default_factory=dict)  # of each cluster the key of the target that compiles it
     is_whole: bool = False  # its clusters are lowered: all of the above is there
+    written: Written | None = None  # once it is whole
+
+    @property
+    def texts(self) -> dict[tuple[str, str], str]:
+        """(cluster, stage) -> text, for report.ir"""
+        return {} if self.written is None else self.written.texts
+
+    @property
+    def codes(self) -> dict[str, ClusterCode]:
+        """Of each cluster, for report.code."""
+        return {} if self.written is None else self.written.codes
 
     @property
     def title(self) -> str:

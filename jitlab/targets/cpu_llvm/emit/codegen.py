@@ -8,16 +8,18 @@ user's loops have Python look after them where they are (`look`). Everything a c
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from jitlab.ops.base import Operation
+from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
 from jitlab.targets.llvm.expressions import poly_text
@@ -46,19 +48,43 @@ def identity(program: Scheduled) -> str:
 
 @cache
 def _sources() -> str:
-    """A hash of what writes modules: operations, Programs, targets; "" where they are not the files they were made of."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
-    package = Path(__file__).parents[3]
+    """A hash of what writes modules: operations, Programs, targets; "" where they are not the files they were made of. Files
+    that are as they were, by the times and numbers that the system gives them, are not read again."""
+    stamp = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
     try:
-        for folder in ("ops", "ir", "targets/llvm", "targets/cpu_llvm"):
-            files = sorted((package / folder).rglob("*.py"))
-            if not files or any(file.stat().st_mtime_ns > _imported_ns for file in files):
-                return ""
-            for file in files:
-                digest.update(f"{file.name} {file.stat().st_size} ".encode() + file.read_bytes())
+        files = sorted(_files(Path(__file__).parents[3]))
+        if not files or any(info.st_mtime_ns > _imported_ns for _, info in files):
+            return ""
+        for path, info in files:
+            about = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_dev, info.st_ino)
+            stamp.update(f"{path} {about}\n".encode())
+        store, key = machine.object_cache(), f"sources-{stamp.hexdigest()}"
+        known = store.read(key)
+        if known is None:
+            known = _contents([Path(path) for path, _ in files])
+            store.write(key, known)
     except OSError:
         return ""
-    return digest.hexdigest()
+    return known.decode()
+
+
+def _files(package: Path) -> Iterator[tuple[str, os.stat_result]]:
+    folders = [package / name for name in ("ops", "ir", "targets/llvm", "targets/cpu_llvm")]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    yield entry.path, entry.stat()
+                elif "." not in entry.name and entry.name != "__pycache__":
+                    folders.append(Path(entry.path))
+
+
+def _contents(files: Sequence[Path]) -> bytes:
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
+    for file in files:
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)} ".encode() + content)
+    return digest.hexdigest().encode()
 
 
 def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
