@@ -44,8 +44,7 @@ def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
 
 
 def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
-    if options.clustering is None:
-        options = replace(options, clustering=for_functions(read_flags(), errors_in_order=not options.replays))
+    options = settled(options)
     graph = simplified(trace.graph, options, trace.name, trace.number)
     clustering = clustered(graph, options, trace.name)
     if options.scopes:
@@ -66,6 +65,13 @@ def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[
         )
     trace.executable = executable
     return _all_or_nothing(executable) if trace.writes else executable.run
+
+
+def settled(options: Options) -> Options:
+    """With what flags and settings say now."""
+    if options.clustering is not None:
+        return options
+    return replace(options, clustering=for_functions(read_flags(), errors_in_order=not options.replays))
 
 
 def runnable(clustering: Clustering, **settings: Any) -> Executable:

@@ -17,6 +17,7 @@ import numpy as np
 
 from jitlab import errors, events
 from jitlab.api import settling
+from jitlab.api.defined_again import Successor
 from jitlab.api.explaining import Found, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.frequency import frequency_of
@@ -66,7 +67,7 @@ from jitlab.support.native_call_log import About
 from jitlab.support.transactions import Whole
 from jitlab.targets.devices import default_target
 
-from .dispatch import Dispatched, inlined, remove
+from .dispatch import inlined, remove
 from .jit_options import JitOptions, check_backend, checked
 from .native_entry import InFront, class_of, warm_up
 
@@ -74,19 +75,20 @@ from .native_entry import InFront, class_of, warm_up
 MOST_CALLERS = 100
 
 
-class Jit(Dispatched):
+class Jit(Successor):
     """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
 
     `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
 
-    TABLES = ("_traces", "_refused", "_failed", "_recent", "_count", "_last")
+    TABLES = ("_traces", "_refused", "_failed", "_recent", "_count", "_last", "_last_number")
 
     #: What ends a recording, and a run, so that Python takes the call.
     refused_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     given_up_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     runs_otherwise = "in pieces, with Python between"
+    options: JitOptions
     _may_settle: bool  # a call may run as Python because that takes less time
     joins_types = False  # a name has one dtype on all ways, or that is a TypeError; else Python takes the way
 
@@ -104,7 +106,7 @@ class Jit(Dispatched):
         self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
         self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
         self._recent: OrderedDict[int, tuple[Any, Any]] = OrderedDict()  # traces and their keys, the one called last at the end
-        self._count = 0
+        self._count = self._last_number = 0
         locks.own(self)
         self._is_checked = False
         self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
@@ -113,6 +115,7 @@ class Jit(Dispatched):
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
+        self._follow(class_of(self))
         self._telling = PiecesTold(self.ledger, frequency_of(python_function))
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())
@@ -232,7 +235,7 @@ class Jit(Dispatched):
             key, at = self._keyed(values)
         except _Refused as refused:
             return Found(refusal=refused.refusal.text)
-        for trace in self._traces.get(key, ()):
+        for trace in (*self._traces.get(key, ()), *filter(None, [self._renewed(key, at)])):
             if trace.gather(at) is not None:
                 return Found(self._leaves(trace, values), trace.costs)
         if (refusal := self._refused.get(key)) is not None:
@@ -310,7 +313,7 @@ class Jit(Dispatched):
     def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
         """Of each trace of such calls, else of those called last, the guard that keeps this one from it."""
         recent = [trace for trace, _ in list(self._recent.values())[-NEAREST:]]
-        found = failed_of(self._traces.get(key) or recent, at)
+        found = failed_of(self._traces.get(key) or recent, at) or self._earlier.failed(at, self.python_function)[-NEAREST:]
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
     def _served(self, values: tuple[Any, ...]) -> _Gathered | Refusal:
@@ -325,6 +328,7 @@ class Jit(Dispatched):
                 return refusal
             with locks.Released(self._lock), self._lock:
                 known = next((known for known in self._traces.get(key, ()) if known.gather(at) is not None), None)
+                known = known or self._renewed(key, at, serves=True)
                 if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
                     return refusal
                 trace = known or self._record(key, at, values)
@@ -336,7 +340,9 @@ class Jit(Dispatched):
     # ---- running
     def _warm_up(self, trace: Any) -> None:
         settling.disturbed()
-        warm_up(trace)
+        if not trace.is_warm:
+            trace.is_warm = True
+            warm_up(trace)
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
@@ -390,7 +396,7 @@ class Jit(Dispatched):
         costs = Costs()
         try:
             with Whole(), costs.spending():
-                trace = self._captured(values, at, self._count + 1, strict=self.options.fullgraph)
+                trace = self._captured(values, at, self._last_number + 1, strict=self.options.fullgraph)
         except errors.InvalidArgumentError:
             raise
         except self.refused_by as error:
@@ -403,10 +409,12 @@ class Jit(Dispatched):
             with costs.spending():
                 trace.run = self._compiled(trace)
             self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)
-            return self._kept(key, trace)
+            self._count += 1
+            self._last_number = trace.number
+            self._keep(key, trace)
+            return trace
 
-    def _kept(self, key: Any, trace: Trace) -> Trace:
-        self._count += 1
+    def _keep(self, key: Any, trace: Trace) -> None:
         known = self._traces.setdefault(key, [])
         known.insert(0, trace)
         self._recent[id(trace)] = trace, key
@@ -415,7 +423,6 @@ class Jit(Dispatched):
         if len(known) > MOST_TRACES:
             self._refuse(key, Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again"))
             known.clear()
-        return trace
 
     def _refuse_or_fail(self, key: Any, refusal: Refusal) -> _Refused:
         """An error may be of these values alone; the second one is believed."""

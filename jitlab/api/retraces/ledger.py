@@ -52,7 +52,7 @@ ALWAYS_REPLAYED, REPLAYED = 16, 1.25
 class Ledger:
     """The misses of one Function, newest last; `print(f.ledger)` says what they cost and what would avoid them."""
 
-    TABLES = ("misses", "pieces", "dropped", "dropped_seconds", "_told", "_by_key")
+    TABLES = ("misses", "pieces", "taken", "dropped", "dropped_seconds", "_told", "_by_key")
 
     def __init__(self, function: Any, name: str, options: str = "", *, is_method: bool = False, kind: str = "function") -> None:
         self.definition = Definition(function, name)
@@ -61,6 +61,8 @@ class Ledger:
         self.made = here()  # the decorator, or the call that made the function
         self.misses: list[Miss] = []
         self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
+        self.taken: dict[int, Costs] = {}  # traces taken over of the same code, defined before, by their numbers
+        self.follows = False  # there are such
         self.trials: Mapping[Any, Trial] = {}  # of a `jit` function: which way its calls go
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
@@ -98,6 +100,10 @@ class Ledger:
             self._tell(miss, started_ns)
         return miss
 
+    def took_over(self, trace: Trace) -> None:
+        """A trace that was made for the same code, defined before, serves from now on: no miss."""
+        self.taken[trace.number] = trace.costs
+
     def _tell(self, miss: Miss, started_ns: int) -> None:
         ended_ns = time.perf_counter_ns()  # what looking for the cause takes is no part of it
         first = self.explained(miss).changes[0]
@@ -121,6 +127,8 @@ class Ledger:
 
     def evicted(self, trace: Trace) -> None:
         """A trace made room for the newest."""
+        if self.taken.get(trace.number) is trace.costs:
+            del self.taken[trace.number]
         miss = next((miss for miss in self.misses if miss.costs is trace.costs), None)
         if miss is not None:
             miss.evicted_by = self.misses[-1]
@@ -178,11 +186,24 @@ class Ledger:
             miss.found = [Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "defined again with other code")], last
         elif last.options != miss.options:
             miss.found = [Change(Cause.OPTIONS, str(self.name), last.options, miss.options)], last
+        elif (found := self._of_equal_code(miss)) is not None:
+            miss.found = found
         else:
             outside = [replace(change, fix=None) for change in changes(last.closure, miss.closure)]
             outside = [change for change in outside if change.cause in (Cause.CLOSURE, Cause.GLOBAL)]
             made = Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "made again of the same code", rule="made_again")
             miss.found = (outside or [made]), last
+
+    def _of_equal_code(self, miss: Miss) -> tuple[list[Change], Miss | None] | None:
+        """What differs from the nearest trace of the same code, defined before, that would have been taken over."""
+        there = [known for known in self._place.misses if known.owner != miss.owner] if self._place is not None else []
+        there = [known for known in there if known.number in miss.failed] if self.follows else []
+        if not there:
+            return None
+        found, nearest = self._compare(miss, there)
+        failed = nearest and miss.failed[nearest.number].path
+        # no trace tells functions of equal code apart
+        return [c for c in found if c.after != "another function object" or c.path == failed] or found, nearest
 
     def closure(self) -> tuple[Leaf, ...]:
         """What the function finds outside when it is traced: what its closure holds, and global numbers and strings."""
@@ -312,10 +333,14 @@ def ledger_text(ledger: Ledger) -> str:
     misses = list(ledger)
     pieces = sorted(ledger.pieces.values(), key=lambda piece: (piece.site.file, piece.site.line))
     count = len(misses) + ledger.dropped + sum(piece.traces for piece in pieces)
-    calls = sum(miss.costs.all_calls for miss in misses) + sum(piece.calls for piece in pieces)
+    taken = dict(ledger.taken)
+    costs = [*(miss.costs for miss in misses), *taken.values()]
+    calls = sum(each.all_calls for each in costs) + sum(piece.calls for piece in pieces)
     took = f"{units.duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
     head = f"{ledger.name}: {units.counted(count, 'trace')}, {units.counted(calls, 'call')}, {took}"
     lines = [head]
+    for number, own in list(taken.items())[-MOST_LINES:]:
+        lines.append(f"  #{number} taken over from the same code, defined before: {units.counted(own.all_calls, 'call')}")
     for miss in misses[-MOST_LINES:]:
         costs = miss.costs
         gone = ", made room" if miss.evicted_by is not None else ""

@@ -300,6 +300,11 @@ class Driver:
             gathered = trace.gather(self.cells)
             if gathered is not None:
                 return self.perform(trace, *gathered, at)
+        for trace in (known := self.here.traces.get(at, [])):
+            renewed = trace.renewed(self.cells)
+            if renewed is not None and (gathered := renewed.gather(self.cells)) is not None:
+                known[:] = [renewed if other is trace else other for other in known]
+                return self.perform(renewed, *gathered, at)
         made, reason = self.capture(at, failed_of(self.here.traces.get(at, ()), self.cells))
         if made is None:
             statement = self.here.statements[at]

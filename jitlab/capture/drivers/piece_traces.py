@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from copy import copy
+from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from jitlab.ir import TRACED_DTYPES, Source, every_node
 from jitlab.ops.control_flow import Loop
 from jitlab.support.lazy_dataclass import dataclass
 
-from .trace import Build, Structure, Trace, check_target
+from .trace import NOTHING, Build, Structure, Trace, check_target
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -101,6 +102,27 @@ class PieceTrace(Trace):
             made.append((name, build(room, inputs)))
         for name, value in made:  # `a, b = b, a`: both are read before one is assigned
             names[name] = value
+
+    def renewed(self, at: Any, exchange: Mapping[int, Any] = NOTHING) -> Self | None:
+        found = None if self.calls_back else self.lookup.renewed(at, dict(exchange))
+        if found is None:
+            return None
+        made = copy(self)
+        made.lookup, exchange = found
+        code, defaults = self.gather.__code__, self.gather.__defaults__
+        made.gather = types.FunctionType(code, dict(made.lookup.constants.values), "gather", defaults)
+        if made.gather(at) is None:
+            return None
+        made.read_leaves = tuple(
+            replace(leaf, value=exchange[leaf.value]) if leaf.kind == "object" and leaf.value in exchange else leaf
+            for leaf in self.read_leaves
+        )  # fmt: skip
+        return made
+
+    def why(self, at: Any = (), exchange: Mapping[int, Any] = NOTHING) -> Change:
+        """The guard that keeps it from serving, where functions of equal code are the same."""
+        found = self.lookup.renewed(at, dict(exchange))
+        return (self.lookup if found is None else found[0]).why(at)
 
     def store(self, inputs: Sequence[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
         if self.shared or self.rows:
@@ -240,7 +262,7 @@ _AnyTrace = TypeVar("_AnyTrace", bound=PieceTrace)
 
 def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, Change]]:
     """Asked right after a lookup, before anything else changes."""
-    return [(trace, trace.lookup.why(*args)) for trace in traces]
+    return [(trace, trace.why(*args)) for trace in traces]
 
 
 def differences(trace: PieceTrace, before: Failed) -> tuple[list[Change], PieceTrace | None]:

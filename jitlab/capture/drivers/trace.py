@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .leaving import keeps_a_recording, plain_value
 
+NOTHING: Mapping[int, Any] = MappingProxyType({})
 Run = Callable[[Sequence[Any]], list[Any]]  # real inputs -> graph outputs
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
 
@@ -63,6 +65,7 @@ class Trace:
     # for each Variable that has been assigned before it: what it holds when that operation has raised
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Run | None = None
+    is_warm: bool = False  # a C function runs it, or none can
     costs: Costs = field(default_factory=Costs)
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
 
@@ -134,6 +137,10 @@ class Trace:
     def gather(self, at: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
         """The real inputs of a call with these argument leaves, and the numbers it reads; None where the trace does not fit."""
         return (self.collect(at), ()) if self.fits(at) else None
+
+    def renewed(self, at: Any, exchange: Mapping[int, Any] = NOTHING) -> Trace | None:
+        """This trace for functions of equal code in the place of those that it met; None where it does not fit either."""
+        return None
 
     def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
         """The same for a call with these arguments, of what was gathered for it."""

@@ -7,6 +7,8 @@ same lines another function is written, once a call finds no trace: it says whic
 from __future__ import annotations
 
 import re
+import types
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +26,7 @@ from jitlab.support import trees
 from jitlab.support.lazy_dataclass import dataclass
 
 from .changes import Change, Leaf, change_of, layout_change, leaves_of
+from .equal_code import Defined, Exchange, exchanged
 from .signature import exact
 
 #: Of so few objects that are to be several each pair is compared: that needs no call.
@@ -135,6 +138,7 @@ class Lookup:
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
         self.steps: list[str | Guard] = []
+        self.functions: list[tuple[str, Defined]] = []  # the user's, with the code that finds each
         self._why: Any = None
 
     def function(self) -> Any:
@@ -168,6 +172,40 @@ class Lookup:
         exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
         return namespace[name]
 
+    @property
+    def is_of_functions(self) -> bool:
+        """It keeps nothing alive but functions, modules, and what no program makes."""
+        return all(map(_is_there_anyway, self.constants.values.values()))
+
+    def renewed(self, a: Any, given: Exchange) -> tuple[Lookup, Exchange] | None:
+        """The same lookup where functions of equal code are found now in the place of others, and what it names for what, with
+        what is given; None where there are none, or where one is of other code."""
+        exchange = dict(given)
+        for code, known in self.functions:
+            pairs = known.exchange(self._found(code, a))
+            if pairs is None:
+                return None
+            exchange |= pairs
+        if not exchange:
+            return None
+        constants = Constants()
+        constants.values = {name: exchanged(value, exchange) for name, value in self.constants.values.items()}
+        made = Lookup(constants)
+        made.steps = [step if isinstance(step, str) else _renewed_guard(step, exchange) for step in self.steps]
+        for code, known in self.functions:
+            now = Defined.of(made._found(code, a), exchange.get(id(known.reference)))
+            if now is None:
+                return None
+            made.functions.append((code, now))
+            exchange[known.number] = now.number
+        return made, exchange
+
+    def _found(self, code: str, a: Any) -> Any:
+        try:
+            return eval(code, self.constants.values, {"a": a})
+        except Exception:  # it is gone
+            return None
+
 
 class _Writer:
     """Writes the steps of one lookup; a later step may name what an earlier one has found."""
@@ -186,7 +224,16 @@ class _Writer:
         self.lookup.steps.append(Guard(unfit, operands, told, path, before))
 
     def attributes(self, found_in: Attributes) -> None:
+        for name, value in found_in.values.items():
+            if type(value) is types.FunctionType:
+                self.function(f"{self.constants.name(found_in.table)}[{name!r}]", value)
         self.guard(found_in.unfit(self.constants), "", found_in.change, found_in.text, "there")
+
+    def function(self, code: str, value: Any, reference: Any = None) -> None:
+        """A function of the user's, if it is one, may be another of equal code."""
+        known = Defined.of(value, reference)
+        if known is not None and known.is_users:
+            self.lookup.functions.append((code, known))
 
     def defaults(self, function: Any, values: tuple[Any, Any]) -> None:
         code, name = self.constants.name(function), function.__name__
@@ -202,6 +249,9 @@ class _Writer:
             told = partial(Change, "aliasing", path, f"the array that `{first}` is, too", "another array")
             self.guard(f"{found} is not i{read.input}", "", told, path, before)
             return
+        if read.kind in ("same", "weak"):
+            is_weak = read.kind == "weak"
+            self.function(found, read.want[0]() if is_weak else read.want[0], read.want[0] if is_weak else None)
         name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
         if read.kind == "sized" and read.want[0] is not tuple:
             name = f"c{len(self.containers)}"
@@ -322,6 +372,35 @@ def _one_change(paths: Sequence[str], kind: str, *objects: Any) -> Change:
 
 def _number_change(label: str, before: Any, found: Any) -> Change:
     return Change("python_value", label, repr(before), repr(found))
+
+
+_ANYWAY = (
+    bool, int, float, complex, str, bytes, type(None), type(...), np.dtype, itemgetter, weakref.ref, types.ModuleType,
+    types.FunctionType, types.BuiltinFunctionType, types.CodeType, np.ufunc, type(np.where),
+)  # fmt: skip
+
+
+def _is_there_anyway(value: Any) -> bool:
+    """A constant of a lookup that is no class, object or container of the user's."""
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_is_there_anyway, value))
+    if isinstance(value, type):
+        return value.__module__.partition(".")[0] in ("builtins", "numpy")
+    if type(value) is dict:
+        return "__name__" in value or "__builtins__" in value  # the names of a module
+    return isinstance(value, _ANYWAY) or type(value).__module__.startswith("jitlab.capture.")
+
+
+def _renewed_guard(guard: Guard, exchange: Exchange) -> Guard:
+    """What a miss says of functions in the place of those that the guard named."""
+    told = guard.told
+    if isinstance(told, types.MethodType) and isinstance(told.__self__, Attributes):
+        values = {name: exchanged(value, exchange) for name, value in told.__self__.values.items()}
+        return replace(guard, told=replace(told.__self__, values=values).change)
+    if isinstance(told, partial) and told.func is _read_change:
+        read = told.args[0]
+        return replace(guard, told=partial(_read_change, replace(read, want=exchanged(read.want, exchange))))
+    return guard
 
 
 def _shape_change(path: str, before: tuple[int, ...], found: tuple[int, ...]) -> Change:
