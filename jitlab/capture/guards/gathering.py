@@ -202,7 +202,7 @@ class Lookup:
 
     def _found(self, code: str, a: Any) -> Any:
         try:
-            return eval(code, self.constants.values, {"a": a})
+            return self.constants.values[code] if code in self.constants.values else eval(code, self.constants.values, {"a": a})
         except Exception:  # it is gone
             return None
 
