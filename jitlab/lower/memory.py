@@ -20,7 +20,8 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .block import Block, covers, is_control, overwritten
 from .fusion.cuts import NO_CUTS, Cuts
-from .fusion.fusion import groups_of
+from .fusion.findings import Obstacle
+from .fusion.fusion import expensive_in_several, grouped, note_moves
 from .fusion.groups import Group
 from .fusion.nest_limits import long_values
 from .fusion.stages import Stage, is_lazy, must_be_stored, stages_of
@@ -46,31 +47,41 @@ def arrange(
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
-    expensive: set[Node] = set()
+    expensive: dict[Node, Obstacle] = {}  # values stored because to compute them again is expensive
     while True:
         block.forget_moves()
         stored = must_be_stored(block, sizes, level) | more | wanted.intersection(block.nodes) | set(kept)
         if block.targets:
             block.move_results(_in_place(block, stored, dict(apart)))
             stored |= must_be_stored(block, sizes, level)
-        stored |= long_values(block, stored)
+        long = long_values(block, stored)
+        stored |= long.keys()
         in_place = _in_place(block, stored, apart)
         stages = stages_of(block, sizes, stored, in_place, expensive, cuts)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             cuts.stored_after_all(kept)
             continue
-        groups = groups_of(stages, stored, level, sizes.shape, cuts)
-        if groups is not None:
+        grouping = grouped(stages, level, cuts)
+        found = expensive_in_several(grouping.groups, stored, sizes.shape.recompute_operations)
+        if not found:
             break
-        more |= stored
-    for stage in stages:
-        stage.is_expensive = stage.node in expensive
+        expensive |= found
+        more |= stored | found.keys()
+    note_moves(stages, grouping)
+    _note_why_stored(stages, long | expensive)
     made = {node for stage in stages for node in stage.made}
     copies = [copied(node, code) for node, code in kept.items() if node in made]
     copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]
     moved = [update for _, update in block.finals.values() if update in made]
     copies += [copied(node, Copied.MADE_ELSEWHERE) for node in moved if is_lazy_copy(node, stored)]
-    return Arranged(groups, stored, in_place, copies)
+    return Arranged(grouping.groups, stored, in_place, copies)
+
+
+def _note_why_stored(stages: list[Stage], why: dict[Node, Obstacle]) -> None:
+    """The decision to store a value, where nothing but that keeps what reads it from computing it."""
+    picked = {node for stage in stages for node in stage.picked} if why else set()
+    for stage in stages if why else ():
+        stage.stored_for = why.get(stage.node) if stage.node not in picked else None
 
 
 def _has_a_place(node: Node, block: Block) -> bool:

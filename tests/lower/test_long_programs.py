@@ -69,7 +69,7 @@ def all_kept(x):
 def test_a_nest_that_stores_as_much_as_one_may_is_the_reason_where_the_next_begins():
     report = jl.explain(jl.jit(all_kept), X)
     (edge,) = report.boundaries
-    assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST_STAGES),))
+    assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST_STAGES + 1), str(MOST_STAGES)))
     assert f"one nest stores and reduces at most {MOST_STAGES} values" in edge.reason.text and edge.would_fuse_if is None
     assert [len(kernel.ops) for kernel in report.kernels] == [MOST_STAGES, 6]
 

@@ -9,6 +9,7 @@ import random
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Cluster, Graph, Joined, Node, NotFused, Overrides, Reason
-from jitlab.lower import lower
-from jitlab.lower.fusion import fusion, recomputing
+from jitlab.lower import lower, memory
+from jitlab.lower.fusion import fusion, nest_limits, recomputing, stages
 from jitlab.lower.fusion.cuts import NO_CUTS
 from jitlab.lower.fusion.nest_limits import Limits
 from jitlab.lower.fusion.obstacles import FINAL, Case, undone, without
@@ -40,6 +41,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
 from loops import PROGRAMS as LOOPS  # noqa: E402
 
+GROUPING, NOTE = fusion.Grouping, fusion.Grouping._note
 X = np.linspace(0.1, 1, 240).reshape(12, 20)
 
 
@@ -70,10 +72,9 @@ class Watch:
 
     def __init__(self):
         self.codes, self.edges, self.several, self.wrong = Counter(), 0, 0, []
-        self.noted = fusion.Grouping._note
 
     def __call__(self, grouping, stage, at):
-        self.noted(grouping, stage, at)
+        NOTE(grouping, stage, at)
         for number in {grouping.where[node] for node, _ in stage.refs if node in grouping.where} - {at}:
             found = grouping.rejected(stage, number)
             self.codes.update(obstacle.code for obstacle in found)
@@ -88,10 +89,48 @@ class Watch:
                     self.wrong.append(("is not needed", stage.node, found, left))
 
 
+    def stored(self, cluster, values, layouts, shape, **options):
+        """Lowers, and once more with the limit raised for which a value was stored: what reads it then computes it, or that is
+        too expensive, and with that limit raised, too, it does."""
+        made = lower(cluster, values, layouts, shape, **options)
+        edges = [edge for edge in made.boundaries if edge.stored and not together(made, edge)]  # nor computed twice already
+        self.codes.update(("stored for", edge.stored.code) for edge in edges)
+        for first in {edge.stored.code for edge in edges}:
+            other = raised({first}, cluster, values, layouts, shape, **options)
+            all_raised = raised(STORED, cluster, values, layouts, shape, **options)
+            for edge in (edge for edge in edges if edge.stored.code is first):
+                left = [e.stored and e.stored.code for e in other.boundaries if e.producer is edge.producer]
+                is_next = first is NotFused.TOO_LONG and set(left) == {NotFused.RECOMPUTE_IS_EXPENSIVE}
+                if not together(other, edge) and not (is_next and together(all_raised, edge)):
+                    self.wrong.append(("is stored all the same", edge))
+                counted, limit = edge.stored.evidence[-2:]
+                if counted < limit or edge.stored.flip.value != limit:
+                    self.wrong.append(("does not pass its limit", edge))
+        return made
+
+
+def raised(codes, cluster, values, layouts, shape, **options):
+    """The cluster lowered as if no value had to be stored for these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GROUPING, "_note", NOTE)
+        if NotFused.TOO_LONG in codes:
+            patch.setattr(memory, "long_values", lambda *args: {})
+        if NotFused.RECOMPUTE_IS_EXPENSIVE in codes:
+            patch.setattr(recomputing, "MOST_AGAIN", 1e9)
+            shape = replace(shape, recompute_operations=1e9)
+        return lower(cluster, values, layouts, shape, **options)
+
+
+def together(made, edge):
+    """Does a kernel compute both ends?"""
+    return any({edge.producer, edge.consumer} <= set(kernel.nodes) for kernel in made.kernels)
+
+
 @pytest.fixture
 def watch(monkeypatch):
     made = Watch()
     monkeypatch.setattr(fusion.Grouping, "_note", lambda *args: made(*args))
+    monkeypatch.setattr(jl.compile, "lower", made.stored)
     return made
 
 
@@ -153,10 +192,13 @@ def shapes_meet(a, b):
     return len(b) <= len(a) and all(int(n) == int(m) or int(m) == 1 for n, m in zip(a[::-1], b[::-1], strict=False))
 
 
-def lowered(graph, **options):
+def lowered(graph, lower=lower, **options):
     cluster = Cluster("c", list(graph.nodes), list(graph.parameters), list(graph.outputs), Reason(Joined.AUTO, ""))
     return lower(cluster, {}, ["C"] * len(graph.parameters), default_target().shape, **options)
 
+
+#: For what a value is stored that could be computed by what reads it.
+STORED = {NotFused.RECOMPUTE_IS_EXPENSIVE, NotFused.TOO_LONG}
 
 SMALL = Limits(stages=3, operations=7, deep=4)
 
@@ -164,19 +206,19 @@ SMALL = Limits(stages=3, operations=7, deep=4)
 @pytest.mark.long
 @pytest.mark.parametrize("hundred", range(20))
 def test_undoing_all_that_was_in_the_way_fuses_an_edge_of_a_random_graph_and_nothing_less_does(hundred, watch, monkeypatch):
-    whole = fusion.Grouping
     for seed in range(100 * hundred, 100 * hundred + 100):
         rng = random.Random(seed)
         graph = random_graph(rng)
         limits = SMALL if seed % 4 == 3 else Limits()
         with monkeypatch.context() as patch:
-            patch.setattr(fusion, "Grouping", lambda cuts=NO_CUTS, limits=limits, *args, **named: whole(
+            patch.setattr(fusion, "Grouping", lambda cuts=NO_CUTS, limits=limits, *args, **named: GROUPING(
                 cuts, limits, *args, **named))  # fmt: skip
             cut = ()
             if seed % 4 == 2:
                 pairs = [(a.name, b.name) for b in graph.nodes for a in b.inputs if not a.op.is_parameter]
                 cut = tuple(rng.sample(pairs, min(2, len(pairs))))
-            lowered(graph, overrides=Overrides(cut=cut))
+            patch.setattr(memory, "long_values", partial(nest_limits.long_values, limits=limits))
+            lowered(graph, watch.stored, overrides=Overrides(cut=cut))
     assert not watch.wrong and watch.edges > 100 and watch.several > 10
 
 
@@ -255,11 +297,10 @@ def test_a_reason_that_another_program_undoes_is_told_with_all_that_was_in_the_w
     found = [edge for edge in edges if edge.reason.code is code]
     assert found, [edge.reason for edge in edges]
     for edge in found:
-        assert edge.rejections[0].code is code and edge.rejections[0].bytes == edge.bytes
-        assert all(rejection.operands and (rejection.flip or code in FREE) for rejection in edge.rejections)
+        told = edge.stored if code in STORED else edge.rejections[0]
+        assert told.code is code and told.bytes == edge.bytes
+        assert all(rejection.operands and rejection.flip for rejection in (told, *edge.rejections))
 
-
-FREE = {NotFused.RECOMPUTE_IS_EXPENSIVE}  # its flip is the second copy, which the edge tells
 
 FINALS = {
     NotFused.LIBRARY_CALL: lambda x: np.sort(np.exp(x), axis=1) * 2,
@@ -271,7 +312,7 @@ FINALS = {
 }
 
 
-def boundaries_of(program, level="O1"):
+def boundaries_of(program, level="O1", argument=X):
     found = []
     real = jl.compile.lower
 
@@ -282,7 +323,7 @@ def boundaries_of(program, level="O1"):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jl.compile, "lower", spy)
-        jl.jit(program, jit_level=level)(X.copy())
+        jl.jit(program, jit_level=level)(argument.copy())
     return found
 
 
@@ -296,6 +337,42 @@ def test_what_no_change_of_the_other_operation_undoes_is_the_only_reason_told(co
     found = [edge for edge in edges if edge.reason.code is code]
     assert found, [edge.reason for edge in edges]
     assert all({rejection.code for rejection in edge.rejections} <= FINAL for edge in found)
+
+
+def stored_twice(x):
+    e = np.exp(x)
+    return e / e.sum(axis=0)
+
+
+def test_the_edge_of_a_value_that_several_kernels_would_compute_has_both_decisions():
+    edges = [edge for edge in boundaries_of(stored_twice) if edge.producer.name == "exp"]
+    assert {edge.reason.code for edge in edges} == {NotFused.WAITS, NotFused.OTHER_AXES}
+    for edge in edges:
+        assert edge.rejections[0].code is edge.reason.code
+        assert edge.stored.code is NotFused.RECOMPUTE_IS_EXPENSIVE and edge.stored.evidence == (2, 20, 8)
+        assert edge.stored.operands == ("exp",) and edge.stored.flip.value == 8
+        assert edge.would_fuse_if.endswith(", which takes 20 operations more for each element")
+
+
+def powers(x):
+    y = np.exp(x)
+    for _ in range(60):
+        y = (y @ y) * 0.5
+    return y
+
+
+def test_a_product_in_a_loop_that_is_large_enough_for_a_library_says_the_limit(monkeypatch):
+    square = np.linspace(0.1, 1, 64 * 64).reshape(64, 64)
+
+    def rejections():
+        found = boundaries_of(powers, argument=square)
+        return [r for edge in found for r in edge.rejections if r.code is NotFused.LIBRARY_CALL]
+
+    assert rejections()
+    for rejection in rejections():
+        assert rejection.evidence == (64**3, 1 << 17) and rejection.flip.value == 1 << 17
+    monkeypatch.setattr(stages, "limit_of_calls", lambda node, sizes: (64**3, 1 << 60))
+    assert not rejections()
 
 
 def test_a_value_that_is_expensive_to_compute_again_is_not_stored_once_that_is_allowed(monkeypatch):

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class Edge:
     """An edge of the graph (or of a cluster) with the reason it was cut; `bytes` go over it in memory.
 
-    `rejections`: all that kept the consumer out of the nest that makes the producer; the reason is made of the first.
+    Two ways would fuse it, and the reason is made of one. `rejections`: all that kept the consumer out of the nest that makes
+    the producer. `stored`: the decision to store the value, without which the consumer's nest would compute it; None where it
+    lies in memory whatever is decided.
     """
 
     producer: Node
@@ -35,6 +37,7 @@ class Edge:
     bytes: int
     would_fuse_if: str | None = None
     rejections: tuple[Rejection, ...] = ()
+    stored: Rejection | None = None
 
 
 @dataclass(frozen=True)

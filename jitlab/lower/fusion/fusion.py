@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from jitlab.ir import Node, NotFused, Shape
+from jitlab.ir import Node, NotFused
 from jitlab.lower.value_names import stands_before
 from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import NO_CUTS, Cuts
+from .findings import Obstacle
 from .groups import Group, alone
 from .nest_limits import LIMITS, Limits
 from .obstacles import FINAL, JOINED, Case, obstacles, undone, without
-from .stages import Obstacle, Stage
+from .stages import Stage
 
 #: What another order of the statements undoes; and so many orders are tried in a block.
 ORDERED = frozenset({NotFused.ORDER, NotFused.LATER_NEST})
@@ -99,22 +100,15 @@ def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
     return next(obstacles(stage, group, limits), None) is None
 
 
-def groups_of(
-    stages: Sequence[Stage], stored: set[Node], level: str, shape: Shape, cuts: Cuts = NO_CUTS
-) -> list[Group] | None:
-    """Groups in the order they run; None when something expensive is to be stored first, and `stored` has grown by it."""
+def grouped(stages: Sequence[Stage], level: str, cuts: Cuts = NO_CUTS) -> Grouping:
+    """The groups in the order they run."""
     grouping = Grouping(cuts, fuses=level != "O0")
     for stage in stages:
         grouping.add(stage)
-    more = _expensive_in_several(grouping.groups, stored, shape.recompute_operations)
-    stored |= more
-    if more:
-        return None
-    _note_moves(stages, grouping)
-    return grouping.groups
+    return grouping
 
 
-def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
+def note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
     """Where only the order of statements kept a stage out of a nest: before what it would have had to come."""
     place = {node: number for number, stage in enumerate(stages) for node in stage.made}
     tries = 0
@@ -137,8 +131,9 @@ def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
                 stage.moves[producer] = stages[before].node
 
 
-def _expensive_in_several(groups: list[Group], stored: set[Node], most: float) -> set[Node]:
-    """Values that several kernels would compute again in `most` operations or more: to keep them costs less."""
+def expensive_in_several(groups: list[Group], stored: set[Node], most: float) -> dict[Node, Obstacle]:
+    """Values that several kernels would compute again in `most` operations or more: to keep them costs less. Each with the
+    number of the kernels, its operations, and the limit."""
     users: dict[Node, set[int]] = {}
     cost: dict[Node, float] = {}
     for i, group in enumerate(groups):
@@ -151,7 +146,11 @@ def _expensive_in_several(groups: list[Group], stored: set[Node], most: float) -
     expensive = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
     # Keep the last of a chain: what only feeds kept values is not computed again.
     readers = _direct_readers(expensive, groups)
-    return {node for node in expensive if not readers[node] or not readers[node] <= expensive}
+    return {
+        node: Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, node, (len(users[node]), cost[node], most))
+        for node in expensive
+        if not readers[node] or not readers[node] <= expensive
+    }
 
 
 def _direct_readers(expensive: set[Node], groups: list[Group]) -> dict[Node, set[Node]]:

@@ -14,9 +14,10 @@ from jitlab.ir.programs.program import Index
 from jitlab.lower.schedule.inlining import Position
 from jitlab.support.lazy_dataclass import dataclass
 
+from .findings import Obstacle
 from .groups import Group, aligned, group_of
-from .nest_limits import LIMITS, Limits, is_too_long
-from .stages import Obstacle, Stage
+from .nest_limits import LIMITS, Limits, too_long
+from .stages import Stage
 
 #: Kinds of stages that share nests; and why the others do not.
 JOINED = ("map", "reduce", "scan")
@@ -37,7 +38,7 @@ def obstacles(stage: Stage, group: Group, limits: Limits = LIMITS) -> Iterator[O
     if stage.kind in ALONE or group.kind in ALONE:
         for one in (stage, *group.stages):
             if one.kind in ALONE:
-                yield Obstacle(ALONE[one.kind], one.node)
+                yield Obstacle(ALONE[one.kind], one.node, one.evidence)
         return
     own = {s.node: s for s in group.stages}
     refs = [(own[node], position) for node, position in stage.refs if node in own]
@@ -50,9 +51,9 @@ def obstacles(stage: Stage, group: Group, limits: Limits = LIMITS) -> Iterator[O
     if not flat:
         yield from _of_loops(stage, group, [ref for ref in refs if ref[0].node not in stage.picked])
     if len(group.stages) >= limits.stages:
-        yield Obstacle(NotFused.TOO_MANY_VALUES, stage.node)
-    if is_too_long(stage, group, limits):
-        yield Obstacle(NotFused.TOO_LONG, stage.node)
+        yield Obstacle(NotFused.TOO_MANY_VALUES, stage.node, (len(group.stages) + 1, limits.stages))
+    if (counted := too_long(stage, group, limits)) is not None:
+        yield Obstacle(NotFused.TOO_LONG, stage.node, counted)
 
 
 def _of_loops(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
@@ -179,7 +180,7 @@ class Case:
 
 def undone(case: Case, obstacle: Obstacle) -> Case:
     """The case in which that does not stand in the way."""
-    code, node = obstacle
+    code, node = obstacle.code, obstacle.node
     stage, group = case.stage, case.group
     if code is NotFused.TOO_MANY_VALUES:
         return replace(case, limits=replace(case.limits, stages=1 << 60))

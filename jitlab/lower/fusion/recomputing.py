@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jitlab.ir import Node
+from jitlab.ir import Node, NotFused
 from jitlab.lower.schedule.inlining import Position, Unreadable
 from jitlab.ops.base import Elementwise
 
+from .findings import Obstacle
+
 #: A nest computes no more than this again for an element, in additions: below, a store and loads cost more.
-MOST_AGAIN = 40.0
+MOST_AGAIN = 40
 
 
 def weight(node: Node) -> float:
@@ -21,11 +23,13 @@ def weight(node: Node) -> float:
 
 
 class Places:
-    """The places where one stage computes values. `expensive` grows by what is stored because it would be computed again too
-    often; `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
+    """The places where the stage of a node computes values. `expensive` grows by what is stored because it would be computed
+    again too often; `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
 
-    def __init__(self, expensive: set[Node], again: Collection[Node] = (), is_body: bool = False) -> None:
-        self.expensive, self.again, self.is_body = expensive, again, is_body
+    def __init__(
+        self, stage: Node, expensive: dict[Node, Obstacle], again: Collection[Node] = (), is_body: bool = False
+    ) -> None:
+        self.stage, self.expensive, self.again, self.is_body = stage, expensive, again, is_body
         self._seen: set[tuple[Node, frozenset[str]]] = set()
         self._repeated: list[Node] = []  # the values under way that were computed before, the outermost first
         self._work = 0.0
@@ -45,9 +49,10 @@ class Places:
         self._work += weight(node)
         if self._work >= MOST_AGAIN:
             outermost = self._repeated[0]
+            evidence = self._work, MOST_AGAIN
+            self.expensive[outermost] = Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, self.stage, evidence)
             self._work = 0.0
             self._repeated.clear()
-            self.expensive.add(outermost)
             raise Unreadable(outermost)
         return True
 

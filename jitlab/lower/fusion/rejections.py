@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jitlab.ir import (
@@ -26,19 +27,25 @@ from jitlab.lower.value_names import called
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.views import Reshape
 
+from .findings import Obstacle
 from .groups import Group
 from .inside import origins_of
-from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .obstacles import ALONE, CUT
+from .recomputing import MOST_AGAIN
 from .sentences import Between, cut, lines_of, reason_of
-from .stages import Obstacle, Stage
+from .stages import Stage
 
 #: Which of several reasons is told: all of an edge save the same bytes, so the first of the list.
 RANK = {code: number for number, code in enumerate(NotFused)}
 
-LIMITS: dict[NotFused, tuple[Any, ...]] = {
-    NotFused.TOO_LONG: (MOST_OPERATIONS, MOST_DEEP), NotFused.TOO_MANY_VALUES: (MOST_STAGES,),
+#: What a larger limit undoes, in words.
+LIMITS = {
+    NotFused.TOO_LONG: "nests might be larger", NotFused.TOO_MANY_VALUES: "nests might store more values",
+    NotFused.RECOMPUTE_IS_EXPENSIVE: "more might be computed again", NotFused.LIBRARY_CALL: "larger products had loops",
 }  # fmt: skip
+
+#: Codes of a nest that is as large as one may be: a second copy of the value would make it larger.
+SIZES = frozenset({NotFused.TOO_LONG, NotFused.TOO_MANY_VALUES})
 
 #: What undoes a rejection where the program is another one.
 UNDONE = {
@@ -69,13 +76,14 @@ def boundaries(
                 at = Between(producer, readers[0], stage, where[producer])
                 found = _obstacles(at, shared)
                 rejections = tuple(_rejection(at, obstacle) for obstacle in found)
-                reason = reason_of(at, found[0], rejections[0].evidence)
+                stored = None if at.own.stored_for is None else _rejection(at, at.own.stored_for)
+                reason = _reason(at, found[0], rejections, stored)
                 for reader in readers:
                     cure = _cure(at, group, reader, rejections, otherwise)
                     if cure == AGAIN:
                         cure = f"{called(producer)} were computed a second time, for {called(reader)}"
                         cure += _price(producer, at.made, group, groups, outputs, shared.sizes.shape)
-                    edge = Edge(producer, reader, reason, producer.type.nbytes, cure, rejections)
+                    edge = Edge(producer, reader, reason, producer.type.nbytes, cure, rejections, stored)
                     if (producer, reader) in shared.cuts.pairs:
                         edge = _cut(edge)
                         edges.pop((producer, reader), None)
@@ -85,27 +93,33 @@ def boundaries(
 
 def _cut(edge: Edge) -> Edge:
     """An edge that a what-if cuts."""
-    return Edge(edge.producer, edge.consumer, cut(edge.producer), edge.bytes, None, edge.rejections)
+    return replace(edge, reason=cut(edge.producer), would_fuse_if=None)
+
+
+def _reason(at: Between, first: Obstacle, rejections: Sequence[Rejection], stored: Rejection | None) -> Reason:
+    """Of the two ways to fuse an edge: what keeps the reader out of the nest; where it reads the value at several places, and
+    would compute it at each, that this is expensive."""
+    if at.own.stored_for is not None and stored is not None and at.places > 1 and RANK[stored.code] < RANK[first.code]:
+        return reason_of(at, at.own.stored_for, stored.evidence)
+    return reason_of(at, first, rejections[0].evidence)
 
 
 def _obstacles(at: Between, shared: Shared) -> list[Obstacle]:
     """What was found in the way, what is told of it first."""
-    if at.own.is_expensive and at.places > 1:
-        return [Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, at.producer)]
     found = dict.fromkeys(_seen_from(at, obstacle, shared) for obstacle in at.stage.rejected[at.producer])
     return sorted(found, key=lambda obstacle: RANK[obstacle.code])
 
 
 def _seen_from(at: Between, obstacle: Obstacle, shared: Shared) -> Obstacle:
     """What keeps a stage out of a nest, said of one of the values that it reads there."""
-    code, node = obstacle
+    code, node = obstacle.code, obstacle.node
     if code in CUT and node is not at.producer:
         code = NotFused.WAITS
     elif code is NotFused.DIFFERENT_SPACE and isinstance(at.reader.op, Reshape):
         code = NotFused.RESHAPED
     elif code is NotFused.UPDATED:
         code = next((c for c, *ends in shared.refused if _are(ends, at.producer, at.stage.node)), code)
-    return Obstacle(code, node)
+    return Obstacle(code, node, obstacle.evidence)
 
 
 def _are(nests: Sequence[Statement], *nodes: Node) -> bool:
@@ -114,23 +128,24 @@ def _are(nests: Sequence[Statement], *nodes: Node) -> bool:
 
 
 def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
-    code, node = obstacle
-    evidence = LIMITS.get(code, ())
-    if code is NotFused.RECOMPUTE_IS_EXPENSIVE:
-        evidence = at.places, at.again
+    code, node = obstacle.code, obstacle.node
+    evidence: tuple[Any, ...] = obstacle.evidence
+    if code is NotFused.RECOMPUTE_IS_EXPENSIVE and node is not at.producer and at.places > 1:
+        evidence = at.places, at.again, MOST_AGAIN
     elif code is NotFused.GATHERED:
         evidence = (at.pick.name,)
-    return Rejection(code, (node.name,), evidence, at.producer.type.nbytes, _flip(at, code))
+    return Rejection(code, (node.name,), evidence, at.producer.type.nbytes, _flip(at, obstacle))
 
 
-def _flip(at: Between, code: NotFused) -> Flip | None:
+def _flip(at: Between, obstacle: Obstacle) -> Flip | None:
     """The change that undoes a rejection."""
+    code = obstacle.code
     before = at.stage.moves.get(at.producer)
     if code in (NotFused.ORDER, NotFused.LATER_NEST) and before is not None:
         text = f"{called(at.stage.node)} came before {called(before)} ({lines_of(before)})"
         return Flip(NestChange.MOVE, text, (at.stage.node.name, before.name))
-    if code in LIMITS:
-        return Flip(NestChange.LIMIT, "nests might be larger", (), LIMITS[code])
+    if code in LIMITS and obstacle.evidence:
+        return Flip(NestChange.LIMIT, LIMITS[code], (), obstacle.evidence[-1])
     return Flip(NestChange.REWRITE, UNDONE[code], (at.stage.node.name, at.producer.name)) if code in UNDONE else None
 
 
@@ -148,7 +163,7 @@ def _cure(
     if first.flip is not None and first.flip.change is NestChange.MOVE:
         return first.flip.text
     repeats = isinstance(at.producer.op, (Elementwise, Generated)) and at.producer not in at.stage.picked
-    return AGAIN if repeats and first.code not in LIMITS and group.kind in ("map", "row", "column", "scan") else None
+    return AGAIN if repeats and first.code not in SIZES and group.kind in ("map", "row", "column", "scan") else None
 
 
 def _price(
@@ -164,7 +179,12 @@ def _price(
     saved = producer.type.nbytes
     if producer not in outputs and len(others) < 2:
         saved *= 2 + len(others)  # perhaps nobody stores it any more
-    return ", which saves no memory traffic" if added >= saved or instead >= producer.type.nbytes else ""
+    if added >= saved or instead >= producer.type.nbytes:
+        return ", which saves no memory traffic"
+    why = own.stored_for
+    if why is None or why.code is not NotFused.RECOMPUTE_IS_EXPENSIVE or why.node is not producer:
+        return ""
+    return f", which takes {why.evidence[1]:.0f} operations more for each element"
 
 
 def unread(edges: Sequence[Edge], kernels: Iterable[KernelInfo], groups: Iterable[Group], nodes: Sequence[Node]) -> list[Edge]:

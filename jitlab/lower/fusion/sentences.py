@@ -13,11 +13,12 @@ from jitlab.messages import units
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.support.lazy_dataclass import dataclass
 
+from .findings import Obstacle
 from .groups import Group
 from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .obstacles import ALONE
 from .recomputing import weight
-from .stages import Obstacle, Stage
+from .stages import Stage
 
 #: A clause; or one and another behind it, which says what follows.
 Words = str | tuple[str, str]
@@ -55,7 +56,7 @@ class Between:
 
 def reason_of(at: Between, obstacle: Obstacle, evidence: tuple[Any, ...]) -> Reason:
     """The reason: a clause, and what more there is to say; where the value lies and its bytes come last."""
-    code, operand = obstacle
+    code, operand = obstacle.code, obstacle.node
     name, size, lines = called(at.producer), units.size(at.producer.type.nbytes), lines_of(at.producer)
     if code is NotFused.CUT:
         return cut(operand, evidence)

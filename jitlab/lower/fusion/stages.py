@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import field
-from typing import NamedTuple
 
 import numpy as np
 
-from jitlab.ir import Node, NotFused, Poly
+from jitlab.ir import Node, Poly
 from jitlab.ir.programs.program import Apply, Expr, Index, Scalar, work
 from jitlab.lower.block import Block, binds, is_control
 from jitlab.lower.schedule.inlining import Position, Reader, Ref, Unreadable
@@ -30,16 +29,10 @@ from jitlab.ops.reducing.scans import Scan
 from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import NO_CUTS, Cuts
+from .findings import Obstacle
 from .recomputing import Places
 
 REGION = (Concatenate, Update, Scatter)
-
-
-class Obstacle(NamedTuple):
-    """One thing that keeps a stage out of a nest: a code, and the operation that it is about."""
-
-    code: NotFused
-    node: Node
 
 
 @dataclass(eq=False)
@@ -59,7 +52,8 @@ class Stage:
     along: int | None = None  # of a scan: its axis of `space`
     reverse: bool = False  # of a scan: it begins at the last element
     again: set[Node] = field(default_factory=set)  # what it computes though it is stored: a scope or a what-if wants it so
-    is_expensive: bool = False  # its value is stored because what reads it at several places would compute too much again
+    evidence: tuple[float, ...] = ()  # of a library call that a limit decides: multiplications, and from how many on it is one
+    stored_for: Obstacle | None = None  # the decision without which what reads its value would compute it
     rejected: dict[Node, tuple[Obstacle, ...]] = field(default_factory=dict)  # why no nest that makes such a value takes it
     moves: dict[Node, Node] = field(default_factory=dict)  # value -> before what it would have to come to share its nest
 
@@ -95,8 +89,9 @@ class Stage:
 
 
 def stages_of(
-    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], expensive: set[Node], cuts: Cuts = NO_CUTS
-) -> list[Stage]:
+    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], expensive: dict[Node, Obstacle],
+    cuts: Cuts = NO_CUTS,
+) -> list[Stage]:  # fmt: skip
     """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does
     `expensive`, by what would be computed again at too many places; what is to be computed again is not among that."""
     nodes = block.all_nodes
@@ -107,7 +102,7 @@ def stages_of(
         if _starts_stage(nodes[at], stored):
             try:
                 own = cuts.repeated_in(nodes[at]) if cuts.again else set()
-                places = Places(expensive, own, block.ordered)
+                places = Places(nodes[at], expensive, own, block.ordered)
                 found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own if own else stored, in_place, places)
                 found[nodes[at]].again = own
             except Unreadable as unreadable:
@@ -185,7 +180,15 @@ def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
     a, b = node.inputs
     if a.ndim < 2 or b.ndim < 2 or int(a.shape[-2]) == 1 or int(b.shape[-1]) == 1:
         return False  # a vector: every element is read once, which loops of ours do as fast as memory
-    return not in_body or int(node.type.size) * int(a.shape[-1]) >= sizes.shape.gemm_multiplications
+    if not in_body:
+        return True
+    multiplications, least = limit_of_calls(node, sizes)
+    return multiplications >= least
+
+
+def limit_of_calls(node: Node, sizes: Sizes) -> tuple[int, int]:
+    """The multiplications of a product of matrices, and from how many on one in a body is a call."""
+    return int(node.type.size) * int(node.inputs[0].shape[-1]), sizes.shape.gemm_multiplications
 
 
 def operand_root(node: Node) -> Node:
@@ -269,7 +272,7 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
         if source not in bases or source in _others(node, source):
             reader.read_operand(source, _space(source, sizes)[1])
     if isinstance(op, Product):
-        return Stage(node, "gemm", _space(node, sizes)[0])
+        return Stage(node, "gemm", _space(node, sizes)[0], evidence=limit_of_calls(node, sizes) if block.ordered else ())
     if isinstance(op, Library):
         return Stage(node, "call", (), items=items)
     kinds = {Loop: "loop", Branch: "branch", Scatter: "scatter"}
