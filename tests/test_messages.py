@@ -10,6 +10,7 @@ import pytest
 import jitlab
 from jitlab import messages
 from jitlab.capture.guards.changes import CAUSES
+from jitlab.events import VariantCause
 from jitlab.messages import Message, units
 
 PACKAGE = Path(jitlab.__file__).parent
@@ -73,6 +74,10 @@ def literal_codes():
 @pytest.mark.parametrize("group", ["cause", "rule", "retrace"])
 def test_each_cause_of_a_retrace_has_its_words(group):
     assert set(map(str, CAUSES)) <= messages.codes(group)
+
+
+def test_each_cause_of_a_variant_has_its_words():
+    assert set(map(str, VariantCause)) == messages.codes("variant")
 
 
 def test_each_code_that_the_sources_name_is_in_the_table():

@@ -381,6 +381,7 @@ class Variant(Placed, shown=True):
     before: str  #: its old value, as text
     after: str  #: its new value, as text
     seconds: Seconds  #: what the call waited for it
+    message: Message | None = None  #: all of it in words, by the cause
 
 
 class Fallback(Placed, shown=True):

@@ -176,6 +176,7 @@ def test_another_layout_of_an_input_is_another_form_of_the_kernel(compiled):
     (variant,) = recording.report().variants
     assert (variant.cause, variant.argument, variant.before, variant.after) == ("layout", "a", "row by row", "strided")
     assert variant.cluster and variant.lines and not recording.report().retraces
+    assert variant.message.code == "layout" and variant.message.text in str(recording.report().variants)
     (miss,) = f.ledger
     assert [v.cause for v in miss.costs.variants] == [VariantCause.LAYOUT] and len(miss.costs.kernels) >= 1
     assert "another form of" in str(f.ledger)

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.events import Cause, VariantCause
-from jitlab.messages import units
+from jitlab.messages import Message, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.origin import origin
 from jitlab.report.recording import Recording, Sampled, Tally, known_plan
@@ -338,12 +338,17 @@ def _variants(recording: Recording, titles: Titles) -> list[Json]:
     return [
         {
             "function": titles.function(event.function), "trace": event.trace, "cluster": cluster,
-            "cause": event.causes[0] if not cluster else event.cause, "argument": event.argument, "before": event.before,
-            "after": event.after, "lines": _spans(event.lines),
+            "cause": (cause := event.causes[0] if not cluster else event.cause), "argument": event.argument,
+            "before": event.before, "after": event.after, "lines": _spans(event.lines),
             "seconds": _seconds_lost(event, recording) if not cluster else event.duration_ns / 1e9,
+            "message": _variant_message(cause, event).to_json(),
         }
         for event, cluster in [*captured, *made, *_small_extents(recording)]
     ]  # fmt: skip
+
+
+def _variant_message(cause: str, event: Any) -> Message:
+    return Message(f"variant.{cause}", {"change": wording.change_text(event.argument, event.before, event.after), "least": SMALL})
 
 
 def _small_extents(recording: Recording) -> list[tuple[Any, str]]:

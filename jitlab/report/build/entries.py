@@ -54,8 +54,8 @@ def _line(item: Any) -> str:
         case Trace():
             text = f"{item.function} #{item.trace}{_at(item.lines)}: {item.text}{_took(item.seconds)}"
         case Variant():
-            change = f"{item.argument} was {item.before}, then {item.after}"
-            text = f"{item.cluster or item.function} again{_at(item.lines)}: {change} ({item.cause}){_took(item.seconds)}"
+            said = item.message.text if item.message else wording.change_text(item.argument, item.before, item.after)
+            text = f"{item.cluster or item.function} again{_at(item.lines)}: {said}{_took(item.seconds)}"
         case Op():
             text = f"{item.op} {item}: {item.cluster or item.reason or 'not compiled'}"
         case Fallback():

@@ -127,11 +127,16 @@ def short_change(before: str, after: str) -> tuple[str, str]:
     return short_numbers(before, after)
 
 
+def change_text(argument: str, before: str, after: str) -> str:
+    """The subject, and what it was and is."""
+    name = argument or "an argument"
+    return f"{name} was {before}, then {after}" if before or after else f"{name} changed"
+
+
 def retrace_text(cause: str, argument: str, before: str, after: str, rule: str = "") -> str:
     """The sentence of one retrace: subject, what it was and is, then the rule."""
     before, after = short_change(before, after)
-    name = argument or "an argument"
-    change = f"{name} was {before}, then {after}" if before or after else f"{name} changed"
+    name, change = argument or "an argument", change_text(argument, before, after)
     code = rule or _kind_of(cause, before)
     if code not in messages.codes("retrace"):
         return f"{change}: {cause_text(cause, before)}"
