@@ -35,11 +35,31 @@ Every message says what, where, why and what to try, on four lines. User text in
 
 from __future__ import annotations
 
+from typing import Any
+
+from jitlab.messages import Message
 from jitlab.messages.escape import clean_lines
 
 
 class Signal(Exception):
     """The base of what one part of jitlab tells another by raising it: never a user's to see."""
+
+
+class Unfit(Signal):
+    """Something cannot be recorded, or not in this form: `code` is the kind of reason, by which others decide, and `said` is it
+    in words: a row of the table's group `refused` with its arguments, or a message that there is already."""
+
+    source: Any = None  # where it stands in the program
+    met: tuple[str, ...] = ()  # values of what is another each time
+
+    def __init__(self, code: str, row: str | Message, /, **args: Any) -> None:
+        self.code = code
+        self.said = row if isinstance(row, Message) else Message(f"refused.{row}", {k: _plain(v) for k, v in args.items()})
+        super().__init__(self.said)
+
+
+def _plain(value: Any) -> Any:
+    return value if type(value) in (int, str, Message) else str(value)
 
 
 class JitlabError(Exception):

@@ -296,8 +296,8 @@ class StatementRan(Event):
     """A statement that was not captured ran as Python. `met`: of what is another each time, values."""
 
     kind: ClassVar[str] = "statement-ran"
-    reason: str
-    text: str
+    reason: str  # the kind of reason: "effect", "value", ...
+    said: Message
     lines: tuple[Span, ...]
     start_ns: int
     duration_ns: int
@@ -322,7 +322,7 @@ class LoopKept(Event):
     function: str
     lines: tuple[Span, ...]
     code: str  # the kind of reason: "effect", "index_value", "extents", "type", ...
-    text: str
+    said: Message
     iterations: int
 
 
@@ -424,8 +424,8 @@ def _of_row(row: Row) -> Event:
     about, cell, start, end, context = row
     duration = end - start
     if about.statement is not None:
-        reason, text, lines = about.statement
-        return StatementRan(cell=cell, reason=reason, text=text, lines=lines, start_ns=start, duration_ns=duration)
+        reason, said, lines = about.statement
+        return StatementRan(cell=cell, reason=reason, said=said, lines=lines, start_ns=start, duration_ns=duration)
     if about.tells_call:
         return FunctionCalled(
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration

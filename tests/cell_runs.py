@@ -25,7 +25,7 @@ class CellResult(Telling):
         self.value, self.has_value = value, True
 
     def ran(self, statement, reason, started, ended=0):
-        self.statements.append((reason.code, reason.text, statement.source))
+        self.statements.append((reason.code, str(reason.said), statement.source))
         super().ran(statement, reason, started, ended)
 
     def called(self, trace, started):

@@ -20,6 +20,7 @@ CODES = {f"{group}.{name}" for group, entries in TABLE.items() for name in entri
 
 #: What others write or hand out, and names that are no text: file -> constants.
 NOT_OURS = {
+    "api/check/check_text.py": {"complex"},  # of a dtype
     "api/retraces/fixes.py": {"closure "},  # marks a path of the replay
     "capture/drivers/function_body.py": {"cannot access free variable"},  # Python's
     "capture/control/conditions.py": {"cannot access free variable"},
@@ -60,15 +61,30 @@ def is_message(words):
     return bool(PHRASE.search(words)) or edges
 
 
-def literal_codes():
-    """What the sources name: the first argument of Message and messages.text, where it is written out."""
+#: What makes a message of the group `refused`, of a code and a row.
+REFUSING = {"EndPiece", "StoresOutside", "NotReplayable", "NotRolled", "refusal", "error", "refuse"}
+OTHERS = {"source", "met"}  # of their arguments, those that fill no place
+
+
+def literal_messages():
+    """What the sources name: the code of each message that is written out, and the names of its arguments, or None."""
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
-                case ast.Call(func=ast.Name("Message"), args=[ast.Constant(str() as code), *_]):
-                    yield code
+                case ast.Call(func=ast.Name("Message"), args=[ast.Constant(str() as code), *rest]):
+                    filled = rest[0].keys if rest and isinstance(rest[0], ast.Dict) else [None] * len(rest)
+                    yield code, None if None in filled else {key.value for key in filled}
                 case ast.Call(func=ast.Attribute(ast.Name("messages"), "text"), args=[ast.Constant(str() as code), *_]):
-                    yield code
+                    yield code, None
+                case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=args) if name in REFUSING:
+                    rows = [arg.value for arg in args[1:3] if isinstance(arg, ast.Constant) and arg.value in TABLE["refused"]]
+                    filled = {keyword.arg for keyword in node.keywords}
+                    yield from ((f"refused.{row}", None if None in filled else filled - OTHERS) for row in rows)
+
+
+def places_of(code):
+    group, _, name = code.partition(".")
+    return set(re.findall(r"\{(\w+)", TABLE[group][name]))
 
 
 @pytest.mark.parametrize("group", ["cause", "rule", "retrace"])
@@ -81,8 +97,18 @@ def test_each_cause_of_a_variant_has_its_words():
 
 
 def test_each_code_that_the_sources_name_is_in_the_table():
-    named = set(literal_codes())
+    named = {code for code, _ in literal_messages()}
     assert len(named) > 10 and named <= CODES
+
+
+def test_each_message_that_is_written_out_has_the_arguments_that_its_text_wants():
+    wrong = {code: places_of(code) ^ filled for code, filled in literal_messages() if filled is not None}
+    assert len(wrong) > 50 and not {code: names for code, names in wrong.items() if names}
+
+
+def test_each_refusal_of_the_table_is_made_somewhere():
+    sources = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    assert not [row for row in TABLE["refused"] if f'"{row}"' not in sources and f'"refused.{row}"' not in sources]
 
 
 def test_a_text_is_filled_with_names_numbers_and_units():

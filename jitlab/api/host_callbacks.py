@@ -52,7 +52,7 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
     if capture.strict:
         raise must_compile(capture, "PyFunc", f"{name} is a Python function")
     if capture.bounds.depth:
-        raise NotRolled("host_operation", f"{name} is a Python function")
+        raise NotRolled("host_operation", "python_function", name=name)
     template = Template(capture)
     made = tuple(template.of(x if isinstance(x, Tensor) else capture.operand(x)) for x in inp)
     guess = capture.guessed_results(out.dtypes)

@@ -732,7 +732,7 @@ def refuse_pattern(x: Any) -> Exception:
         x = next(filter(has_tensor, x.values() if isinstance(x, dict) else x))
     if isinstance(x, Tensor):
         return no_value(x, "a pattern of `match`")
-    return NotRolled("index_value", "a pattern of `match` looks into the loop's index")
+    return NotRolled("index_value", "pattern")
 
 
 def has_array(x: Any) -> bool:

@@ -7,32 +7,38 @@ from typing import Any, NamedTuple
 
 from jitlab import errors
 from jitlab.ir import Source
+from jitlab.messages import Message
 
 from .drivers.piece_traces import EndPiece, StoresOutside
-from .numpy_calls.explanations import clause
+from .guards.signature import Foreign
+from .numpy_calls.explanations import said_of
 from .numpy_calls.host_fallback import NotReplayable
 from .positions import describe, entries, is_added, is_converted
 from .tracers.tensor import Tensor
 
 
 class Refusal(NamedTuple):
-    """Why something has to run as Python: a code, a sentence, and where what cannot be captured stands."""
+    """Why something has to run as Python: a code, what it is in words, and where what cannot be captured stands."""
 
     code: str
-    text: str
+    said: Message
     source: Source | None = None
     met: tuple[str, ...] = ()  # values of what is another each time
     made: tuple[Any, ...] = ()  # calls of the user's functions that were made before it
 
 
+#: Of a call or piece that fits, and no more when its arrays are fetched.
+CHANGES = Message("refused.changes")
+
+
 def reason_of_run(error: Exception) -> Refusal:
     """Why what was captured has to run as Python after all."""
     made = getattr(error, "_jitlab_made", ())
-    if isinstance(error, NotReplayable):
-        return Refusal(error.code, str(error), error.source, error.met, made)
+    if isinstance(error, (NotReplayable, Foreign)):
+        return Refusal(error.code, error.said, error.source, error.met, made)
     if isinstance(error, errors.InternalError):
-        return Refusal("internal", error.what, made=made)
-    return Refusal("error", clause(error), made=made)
+        return Refusal("internal", said_of(error), made=made)
+    return Refusal("error", said_of(error), made=made)
 
 
 def reason_of(error: Exception) -> Refusal:
@@ -42,30 +48,30 @@ def reason_of(error: Exception) -> Refusal:
 
 def _reason_of(error: Exception) -> Refusal:
     if isinstance(error, EndPiece):
-        return Refusal(error.code, error.text, error.source)
+        return Refusal(error.code, error.said, error.source)
     if isinstance(error, NotReplayable):
         return reason_of_run(error)
     if isinstance(error, errors.InvalidArgumentError):
-        return Refusal("no_loop_body", error.what)
+        return Refusal("no_loop_body", said_of(error))
     if isinstance(error, errors.JitlabError):
-        return Refusal("internal" if isinstance(error, errors.InternalError) else "value", error.what)
+        return Refusal("internal" if isinstance(error, errors.InternalError) else "value", said_of(error))
     if isinstance(error, RecursionError):
-        return Refusal("value", "it calls itself until Python's limit", _recursive_call(error))
-    return Refusal("error", clause(error))
+        return Refusal("value", Message("refused.recursion"), _recursive_call(error))
+    return Refusal("error", said_of(error))
 
 
 def refusal_error(name: str, mode: str, refusal: Exception, definition: Source | None) -> Exception:
     """The error for a function that fullgraph=True cannot capture whole; `refusal` is what ended the recording."""
     prefix = f"Unsupported function {name}: " if mode == "bytecode" else ""
     if isinstance(refusal, RecursionError):
-        refusal = EndPiece("recursion", "it calls itself until Python's limit", _recursive_call(refusal))
+        refusal = EndPiece("recursion", "recursion", _recursive_call(refusal))
     elif isinstance(refusal, errors.Signal) and not isinstance(refusal, EndPiece):
-        refusal = EndPiece(getattr(refusal, "code", "internal"), clause(refusal), line_of(refusal))
+        refusal = EndPiece(getattr(refusal, "code", "internal"), said_of(refusal), line_of(refusal))
     if isinstance(refusal, EndPiece):
         source = refusal.source or definition
         kind = errors.StoreInGraphError if isinstance(refusal, StoresOutside) else errors.UnsupportedError
         return kind(
-            f"{prefix}{name} cannot be captured whole: {refusal.text}.",
+            f"{prefix}{name} cannot be captured whole: {refusal.said}.",
             where=describe(source),
             why=f"fullgraph=True leaves nothing to Python, and {_WHY.get(refusal.code, 'this has to run as Python')}",
             hint=_TRY.get(refusal.code, "fullgraph=False runs this statement as Python between captured pieces"),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.errors import CaptureError
+from jitlab.errors import CaptureError, Unfit
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ops.build_nodes import constant
 from jitlab.support.lazy_dataclass import dataclass
@@ -235,7 +235,7 @@ class Capture(Arrays):
     def before_own_call(self, function: Any) -> None:
         """A function that the program made comes next."""
 
-    def loop_refused(self, count: int, code: str, text: str) -> None:
+    def loop_refused(self, count: int, why: Unfit) -> None:
         """A loop over a Python range cannot be rolled; when this returns, its iterations are recorded one by one."""
 
     def before_inline(self, function: Any) -> None:

@@ -272,7 +272,7 @@ def same_extent(m: int, n: int) -> bool:
         return int(m) == int(n)
     if bounds.proves_equal(m, n):
         return True
-    raise NotRolled("extents", "two lengths that have to be equal may differ in some iterations")
+    raise NotRolled("extents", "lengths_differ")
 
 
 def same_shape(mine: Sequence[int], theirs: Sequence[int]) -> bool:
@@ -295,7 +295,7 @@ def at_least(n: int, least: int) -> bool:
     if answer is None:
         if bounds is None:
             return int(n) >= least
-        raise NotRolled("extents", f"a length may be less than {least} in some iterations")
+        raise NotRolled("extents", "length_below", least=least)
     return answer
 
 
@@ -305,9 +305,9 @@ def as_length(n: int) -> int:
     if not isinstance(n, Moving) or bounds is None:
         return n
     if not bounds.proves_nonnegative(n):
-        raise NotRolled("extents", f"the length {n.expr} may be negative")
+        raise NotRolled("extents", "negative_length", length=n.expr)
     if int(n) < 2:
-        raise NotRolled("extents", f"the length {n.expr} is too short to be told from 0 and 1")
+        raise NotRolled("extents", "short_length", length=n.expr)
     return n
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
-from jitlab.errors import InternalError, Signal
+from jitlab.errors import InternalError, Unfit
 from jitlab.support.lazy_dataclass import dataclass
 
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
@@ -98,13 +98,8 @@ class Poly:
         return text
 
 
-class NotRolled(Signal):
-    """A loop cannot be traced with a symbolic index: `code` is a word for the kind of reason, `text` one clause for people."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
+class NotRolled(Unfit):
+    """A loop cannot be traced with a symbolic index."""
 
 
 class Symbolic:
@@ -118,7 +113,7 @@ class Symbolic:
     extent: Moving
 
     def __index__(self) -> int:
-        raise NotRolled("index_value", f"{self.extent.expr} has no fixed value, and this needs one")
+        raise NotRolled("index_value", "no_value", value=self.extent.expr)
 
 
 class Extent(int):
@@ -221,11 +216,11 @@ class Moving(Extent):
             return NotImplemented
         quotient = None if int(other) == 0 else _exact_quotient(self.expr, poly(other))
         if quotient is None:
-            raise NotRolled("index_value", f"{self.expr} // {poly(other)} is no polynomial")
+            raise NotRolled("index_value", "no_polynomial", one=self.expr, other=poly(other))
         return _extent(int(self) // int(other), quotient, self, other)
 
     def _no_polynomial(self, other: Any) -> Any:
-        raise NotRolled("index_value", f"{self.expr} has no fixed value, and this needs one")
+        raise NotRolled("index_value", "no_value", value=self.expr)
 
     __mod__ = __rmod__ = __rfloordiv__ = __divmod__ = __rdivmod__ = __truediv__ = __rtruediv__ = _no_polynomial
     __lt__ = __le__ = __gt__ = __ge__ = _no_polynomial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,9 @@ class Message:
     code: str
     args: dict[str, Any] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash(self.code)
+
     @property
     def name(self) -> str:
         """The code without its group, as it stands in a report, whose key says the group."""
@@ -32,7 +36,7 @@ class Message:
         return text(self.code, **self.args)
 
     def to_json(self) -> dict[str, Any]:
-        return {"code": self.name, "args": self.args, "text": str(self)}
+        return {"code": self.name, "args": plain(self.args), "text": str(self)}
 
 
 def text(code: str, /, **args: Any) -> str:
@@ -40,6 +44,11 @@ def text(code: str, /, **args: Any) -> str:
     "{n:counted kernel}" one with a noun. Raises KeyError for a code that the table has not."""
     group, _, name = code.partition(".")
     return _PLACE.sub(lambda found: _filled(args[found[1]], found[2], found[3]), _table()[group][name])
+
+
+def plain(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as JSON has them: of a message within, its code and its arguments."""
+    return {k: {"code": v.code, "args": plain(v.args)} if isinstance(v, Message) else v for k, v in args.items()}
 
 
 def capital(said: str) -> str:

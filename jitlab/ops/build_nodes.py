@@ -121,7 +121,7 @@ def fitting(x: Any, dtype: np.dtype) -> Any:
         if isinstance(x, Moving):
             least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
             if not (at_least(x - least, 0) and at_least(most - x, 0)):
-                raise NotRolled("index_value", f"{x.expr} may not fit into {dtype}")
+                raise NotRolled("index_value", "large_for", value=x.expr, dtype=dtype)
             return x
         fitted = dtype.type(x)
         return x if isinstance(x, Extent) else fitted

@@ -18,6 +18,7 @@ from jitlab.api.settling import compiled_calls
 from jitlab.api.whatif.flip_verification import with_flips
 from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
+from jitlab.messages import Message
 from jitlab.support import locks
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
@@ -133,9 +134,9 @@ class Recording:
         self.scratch: dict[tuple[str, int, str], int] = {}  # bytes that a call of a cluster asked the pool for
         self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
-        self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Replaced] = OrderedDict()
+        self.statements: OrderedDict[tuple[str, Message, tuple[events.Span, ...]], Replaced] = OrderedDict()
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
-        self.loops: OrderedDict[tuple[str, str, str, tuple[events.Span, ...]], LoopTally] = OrderedDict()
+        self.loops: OrderedDict[tuple[str, str, Message, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
         self.repeated: events.Repeated | None = None
@@ -325,12 +326,12 @@ class Recording:
         self._span("op by op", event, event.operation, event.op, "op")
 
     def _statement_ran(self, event: events.StatementRan) -> None:
-        tally = self._replaced((event.reason, event.text, event.lines))
+        tally = self._replaced((event.reason, event.said, event.lines))
         tally.add(event.duration_ns)
         tally.add_met(event.met)
-        self._span("compiled", event, event.text, event.reason, "statement", lines=event.lines)
+        self._span("compiled", event, str(event.said), event.reason, "statement", lines=event.lines)
 
-    def _replaced(self, key: tuple[str, str, tuple[events.Span, ...]]) -> Replaced:
+    def _replaced(self, key: tuple[str, Message, tuple[events.Span, ...]]) -> Replaced:
         """What is known of a statement; of too many nothing is kept."""
         known = key in self.statements or len(self.statements) < DISTINCT
         return self.statements.setdefault(key, Replaced()) if known else Replaced()
@@ -341,7 +342,7 @@ class Recording:
             self.frozen[key] = self.frozen.get(key, 0) + 1
 
     def _loop_kept(self, event: events.LoopKept) -> None:
-        key = (event.function, event.code, event.text, event.lines)
+        key = (event.function, event.code, event.said, event.lines)
         if key in self.loops or len(self.loops) < DISTINCT:
             tally = self.loops.setdefault(key, LoopTally())
             tally.times += 1

@@ -64,7 +64,8 @@ class Reason(Record, shown=True):
     clause: Words = ""  #: the first clause of a text that goes on; without, the text is one
     rest: Words = ""  #: what follows the clause
     size_in: str = ""  #: what says how many bytes the value has: `clause`, `rest`
-    args: dict[str, Any] | None = None  #: names and numbers in the text of its code
+    args: dict[str, Any] | None = None  #: names and numbers in the text of its code, or of its detail
+    detail: str | None = None  #: of what Python ran, and of a loop: a row of the table's group `refused` that says what it is
 
     def __str__(self) -> str:
         return self.text

@@ -56,7 +56,7 @@ class Launched:
 class About:
     """What notes are about. `tells_call`: they are of calls of the whole function, not of its plan alone; `plan`: gives what
     runs on the Python way the plan that a C function ran, None where it did itself; `statement`: Python runs such calls, for
-    this reason, told in this text, of these lines."""
+    this reason, told in this message, of these lines."""
 
     function: str
     trace: int
@@ -64,7 +64,7 @@ class About:
     tells_call: bool
     costs: Any
     plan: Callable[[], Any] = lambda: None
-    statement: tuple[str, str, tuple[Any, ...]] | None = None
+    statement: tuple[str, Any, tuple[Any, ...]] | None = None
 
     @property
     def words(self) -> int:

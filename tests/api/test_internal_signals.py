@@ -16,10 +16,12 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.capture.guards.leaves import LeafType, Mismatch
+from jitlab.capture.guards.signature import Foreign
 from jitlab.capture.hooks import Hooks
 from jitlab.capture.refusals import Refusal
-from jitlab.errors import JitlabError, Signal
+from jitlab.errors import JitlabError, Signal, Unfit
 from jitlab.ir import ArrayType
+from jitlab.messages import Message
 from tests.cell_runs import run_cell
 
 for module in pkgutil.walk_packages(jl.__path__, "jitlab."):
@@ -70,13 +72,20 @@ def made(kind):
     if kind is Mismatch:
         return kind("dtype", *[LeafType(ArrayType((), np.dtype(name)), None, True) for name in ("f8", "i8")])
     if kind.__name__ == "_Refused":
-        return kind(Refusal("value", "planted"))
+        return kind(Refusal("value", Message("refused.raised", {"text": "planted"})))
+    if issubclass(kind, Unfit) and kind is not Foreign:
+        return kind("value", "raised", text="planted")
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     wanted = [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
     return kind(*("value" if name == "code" else f"planted {name}" for name in wanted))
 
 
-SIGNALS = sorted({kind for kind in Signal.__subclasses__()}, key=lambda kind: (kind.__module__, kind.__name__))
+def of(kind):
+    """The classes that derive from one, near and far."""
+    return {kind} | {each for nearer in kind.__subclasses__() for each in of(nearer)}
+
+
+SIGNALS = sorted(of(Signal) - {Signal}, key=lambda kind: (kind.__module__, kind.__name__))
 HOOKS = sorted(name for name, f in vars(Hooks).items() if inspect.isfunction(f))
 
 

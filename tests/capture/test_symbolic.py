@@ -303,7 +303,7 @@ def test_what_needs_the_number_is_not_rolled():
 
         with pytest.raises(NotRolled) as refusal:
             rolled(program, vector())
-        assert refusal.value.code == code and refusal.value.text
+        assert refusal.value.code == code and str(refusal.value)
 
     refuse(lambda i, x: [1, 2, 3][i])
     refuse(lambda i, x: {i: 1})

@@ -155,7 +155,8 @@ def test_compare_and_check_draw_what_the_run_drew_where_a_mask_decides_how_much_
 
 def test_a_cell_that_cannot_be_run_again_is_told_in_a_line_and_its_report_stands(shell, capsys, monkeypatch):
     def refuse(call):
-        raise NotReplayable("data_dependent_shape", "`rows[mask]` in line 7 has another length each time\nand more")
+        said = "`rows[mask]` in line 7 has another length each time\nand more"
+        raise NotReplayable("data_dependent_shape", "raised", text=said)
 
     monkeypatch.setattr("jitlab.notebook.magics.compare.warm_up", refuse)
     run(shell, "%%jit --compare\nt = np.tanh(x)")

@@ -136,6 +136,11 @@ class Clock:
         return {"start_ns": start, "duration_ns": int(ms * MS)}
 
 
+def said(text):
+    """Why Python ran something, in other words than jitlab's."""
+    return Message("refused.raised", {"text": text})
+
+
 def written(code, text, form="line"):
     """A fix that is code of the program."""
     return Message(f"fix.{code}", {"paths": [], "written": text, "form": form})

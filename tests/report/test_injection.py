@@ -49,7 +49,7 @@ def report(nasty):
             function=f"f{nasty}", trace=1, operation=b.name, op=b.op.name, start_ns=0, duration_ns=10**6
         ),
         events.OperationRan(function=f"f{nasty}", trace=1, operation=b.name, op=b.op.name, start_ns=0, duration_ns=10**6),
-        events.StatementRan(reason=nasty, text=nasty, lines=lines, start_ns=0, duration_ns=10**6),
+        events.StatementRan(reason=nasty, said=samples.said(nasty), lines=lines, start_ns=0, duration_ns=10**6),
         events.ValueFrozen(function=nasty, what=nasty, lines=lines),
     ]  # fmt: skip
     for i in range(2):

@@ -388,7 +388,8 @@ def test_statements_python_ran_are_named(tmp_path):
     for _ in range(3):
         rec.listen(
             events.StatementRan(
-                reason="statement", text="an import", lines=((str(file), 2, 0, 2, 12),), start_ns=5, duration_ns=1000
+                reason="statement", said=samples.said("an import"), lines=((str(file), 2, 0, 2, 12),), start_ns=5,
+                duration_ns=1000,
             )
         )
     report = rec.report()
@@ -419,8 +420,8 @@ def test_statements_stand_in_program_order_and_in_the_facts():
     for line, ms in ((1, 0.5), (7, 2.0), (20, 0.0)):
         rec.listen(
             events.StatementRan(
-                reason="statement", text=f"statement of line {line}", lines=((samples.CELL, line, 0, line, 9),), start_ns=5,
-                duration_ns=int(ms * samples.MS),
+                reason="statement", said=samples.said(f"statement of line {line}"), lines=((samples.CELL, line, 0, line, 9),),
+                start_ns=5,                duration_ns=int(ms * samples.MS),
             )
         )  # fmt: skip
     report = rec.report()
@@ -434,7 +435,7 @@ def test_statements_stand_in_program_order_and_in_the_facts():
 
 def test_statements_that_took_next_to_nothing_are_counted_without_their_time():
     rec = samples.recorded(samples.softmax_events(retraces=0, compare=False))
-    rec.listen(events.StatementRan(reason="statement", text="x", lines=(), start_ns=5, duration_ns=10_000))
+    rec.listen(events.StatementRan(reason="statement", said=samples.said("x"), lines=(), start_ns=5, duration_ns=10_000))
     verdict = rec.report().verdict
     assert verdict["statements"] == 1 and "statement_seconds" not in verdict
     assert "· 1 statement run by Python ·" in " ".join(str(rec.report()).split())
@@ -442,7 +443,7 @@ def test_statements_that_took_next_to_nothing_are_counted_without_their_time():
 
 def ran(reason, span, ms):
     return events.StatementRan(
-        reason=reason, text=reason, lines=((samples.CELL, *span),), start_ns=5, duration_ns=int(ms * samples.MS)
+        reason=reason, said=samples.said(reason), lines=((samples.CELL, *span),), start_ns=5, duration_ns=int(ms * samples.MS)
     )
 
 

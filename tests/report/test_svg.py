@@ -96,7 +96,8 @@ def test_a_picture_of_far_too_much_still_fits():
     for i in range(3000):
         rec.listen(
             events.StatementRan(
-                reason="r" * 300, text=f"<&>{'x' * 500}{i}", lines=(("f", i, 0, i, 1),), start_ns=i * 10**6, duration_ns=i
+                reason="r" * 300, said=samples.said(f"<&>{'x' * 500}{i}"), lines=(("f", i, 0, i, 1),), start_ns=i * 10**6,
+                duration_ns=i,
             )
         )
     svg = rec.report().to_svg()

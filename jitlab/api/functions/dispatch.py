@@ -15,6 +15,7 @@ from jitlab.capture import Capture, NotReplayable, Refusal, random_states, reaso
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.ir import Source, outside
+from jitlab.messages import Message
 from jitlab.support.callbacks import Made, not_repeating, noting
 from jitlab.support.transactions import contextmanager
 
@@ -113,9 +114,8 @@ class Dispatched(Explained):
         finally:
             outside.unmarked = before
             at = (refusal.source if not refusal.met else None) or calling_line() or self._definition()
-            emit_statement(
-                refusal.code, f"{self.name}, because {refusal.text}", spans(at), started, met=refusal.met
-            )
+            said = Message("refused.call", {"name": self.name, "why": refusal.said})
+            emit_statement(refusal.code, said, spans(at), started, met=refusal.met)
 
     def _refuse(self, key: Any, refusal: Refusal) -> None:
         """Calls of this kind have no trace."""

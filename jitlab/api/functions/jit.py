@@ -58,10 +58,12 @@ from jitlab.capture import (
     spans,
 )
 from jitlab.capture.positions import PACKAGE
+from jitlab.capture.refusals import CHANGES, reason_of_run
 from jitlab.compile import compile_trace
 from jitlab.config import MEASURE, NEVER, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
+from jitlab.messages import Message
 from jitlab.support import locks
 from jitlab.support.native_call_log import About
 from jitlab.support.transactions import Whole
@@ -177,7 +179,7 @@ class Jit(Successor):
         about = None
         if trial.way and events.active():
             if not events.in_bulk():
-                return self._python(args, kwargs, Refusal("settled", str(trial.reason)))
+                return self._python(args, kwargs, Refusal("settled", trial.reason))
             about = self._noted(trial)
         before, outside.unmarked = outside.unmarked, True
         started = time.perf_counter_ns()
@@ -199,7 +201,7 @@ class Jit(Successor):
             if len(trial.noted) >= MOST_CALLERS:
                 trial.noted.clear()
             lines = tuple(spans(calling_line() or self._definition()))
-            statement = "settled", f"{self.name}, because {trial.reason}", lines
+            statement = "settled", Message("refused.call", {"name": self.name, "why": trial.reason}), lines
             about = trial.noted[key] = About(self.name, 0, (), False, None, statement=statement)
         return about
 
@@ -234,12 +236,12 @@ class Jit(Successor):
         try:
             key, at = self._keyed(values)
         except _Refused as refused:
-            return Found(refusal=refused.refusal.text)
+            return Found(refusal=str(refused.refusal.said))
         for trace in (*self._traces.get(key, ()), *filter(None, [self._renewed(key, at)])):
             if trace.gather(at) is not None:
                 return Found(self._leaves(trace, values), trace.costs)
         if (refusal := self._refused.get(key)) is not None:
-            return Found(self._leaves(None, values), refusal=refusal.text)
+            return Found(self._leaves(None, values), refusal=str(refusal.said))
         return self._missed(key, at, values) if why else Found()
 
     def _missed(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Found:
@@ -248,12 +250,12 @@ class Jit(Successor):
         try:
             trace = self._captured(values, at, 0, strict=False)  # what a call depends on is seen when it is recorded
         except Exception as error:
-            return Found(refusal=reason_of(error).text)
+            return Found(refusal=str(reason_of(error).said))
         return Found(self._leaves(trace, values), failed=failed)
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         found = self._served(self._bound_values(args, kwargs))
-        return f"This call runs {self.runs_otherwise}: {found.text}." if isinstance(found, Refusal) else found[:2]
+        return f"This call runs {self.runs_otherwise}: {found.said}." if isinstance(found, Refusal) else found[:2]
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
         ways = super()._both_ways(args, kwargs, trace)
@@ -335,7 +337,7 @@ class Jit(Successor):
         except _Refused as refused:
             return refused.refusal
         gathered = trace.gather(at)
-        return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
+        return Refusal("value", CHANGES) if gathered is None else (trace, *gathered)
 
     # ---- running
     def _warm_up(self, trace: Any) -> None:
@@ -421,7 +423,7 @@ class Jit(Successor):
         while len(self._recent) > config.max_traces:
             self._forget_oldest()
         if len(known) > MOST_TRACES:
-            self._refuse(key, Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again"))
+            self._refuse(key, Refusal("retraced", Message("refused.never_fits", {"times": MOST_TRACES})))
             known.clear()
 
     def _refuse_or_fail(self, key: Any, refusal: Refusal) -> _Refused:
@@ -462,7 +464,7 @@ class PathJit(Jit):
         try:
             return key_of(values)
         except Foreign as foreign:
-            refusal = Refusal("foreign_type", foreign.what)
+            refusal = reason_of_run(foreign)
         raise _Refused(refusal)
 
     def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
@@ -485,7 +487,7 @@ class PathJit(Jit):
 
     def _run_as_python(self, call: tuple[Any, ...], refusal: Refusal) -> Any:
         if self.options.fullgraph:  # the call was to be captured whole
-            error = EndPiece(refusal.code, refusal.text)
+            error = EndPiece(refusal.code, refusal.said)
             raise refusal_error(self.name, self.options.capture_mode, error, self._definition())
         return super()._run_as_python(call, refusal)
 
@@ -498,7 +500,7 @@ class _Refused(errors.Signal):
     """A call that cannot be recorded whole."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.text)
+        super().__init__(refusal.said)
         self.refusal = refusal
 
 

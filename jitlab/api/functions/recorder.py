@@ -17,7 +17,7 @@ from jitlab.capture.drivers.trace import for_calls
 from jitlab.capture.effect_log import Memory, Quiet
 from jitlab.capture.guards.signature import is_variable, paths_of
 from jitlab.capture.guards.tracetypes import FunctionType, TensorType, VariableType, fill
-from jitlab.capture.numpy_calls.explanations import clause, is_our_fault
+from jitlab.capture.numpy_calls.explanations import is_our_fault, said_of
 from jitlab.capture.numpy_calls.host_fallback import is_numpy
 from jitlab.capture.refusals import line_of
 from jitlab.capture.state import Creation
@@ -128,10 +128,10 @@ def record(
             raise
         except Signal as signal:  # nobody has answered it where it should have been: the call is Python's
             code = getattr(signal, "code", "internal")
-            raise NotReplayable(code, clause(signal), source=line_of(signal)) from None
+            raise NotReplayable(code, said_of(signal), source=line_of(signal)) from None
         except Exception as error:
             if not isinstance(error, JitlabError) and is_our_fault(error):  # the call is Python's, and the report says so
-                raise NotReplayable("internal", clause(error), source=line_of(error)) from None
+                raise NotReplayable("internal", said_of(error), source=line_of(error)) from None
             raised = in_user_code(error) if autograph else error
             if raised is error:
                 raise

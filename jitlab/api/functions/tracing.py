@@ -238,7 +238,7 @@ class Function(Traces):
         try:
             key, leaves = key_of(values)
         except Foreign as foreign:
-            return Refusal("foreign_type", foreign.what)
+            return reason_of_run(foreign)
         trace = self._find(key, leaves)
         if trace is not None:
             self._note_frequency(False)
@@ -256,7 +256,7 @@ class Function(Traces):
             return reason_of_run(mistake)
         except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
             with locks.Released(self._table), self._table:
-                self._refuse(key, Refusal("foreign_type", str(refusal)))
+                self._refuse(key, Refusal("foreign_type", refusal.said))
             return reason_of_run(refusal)
         self._note_frequency(is_traced)
         return trace, leaves
@@ -265,7 +265,7 @@ class Function(Traces):
         try:
             key, leaves = key_of(values)
         except Foreign as foreign:
-            raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
+            raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
         call = self._signature.call_form(values)
         try:
@@ -302,10 +302,10 @@ class Function(Traces):
         try:
             key, leaves = key_of(values)
         except Foreign as foreign:
-            return Found(refusal=foreign.what)
+            return Found(refusal=str(foreign))
         described = leaves_of(self._signature.names, values)
         if (refused := self._refused.get(key)) is not None:
-            return Found(described, refusal=refused.text)
+            return Found(described, refusal=str(refused.said))
         with locks.Released(self._lock), self._lock:
             concrete = self._dispatch(function_type(values))
             known = [recording.trace for recording in concrete._recordings.get(key, ())] if concrete is not None else []
@@ -325,8 +325,7 @@ class Function(Traces):
             with locks.Released(self._lock), self._lock:
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
         except (Foreign, NotReplayable) as refusal:
-            what = refusal.what if isinstance(refusal, Foreign) else str(refusal)
-            return f"This call runs as Python: {what}."
+            return f"This call runs as Python: {refusal}."
         return trace, trace.collect(leaves)
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Trace) -> Ways:
@@ -339,7 +338,7 @@ class Function(Traces):
             foreign = refusal.code in ("foreign_type", "dtype")
             rule = ", and only plain arrays of numbers are compiled" if foreign else ""
             raise errors.InvalidArgumentError(
-                f"{self.name} cannot be compiled for these arguments: {refusal.text}.",
+                f"{self.name} cannot be compiled for these arguments: {refusal.said}.",
                 where=describe(refusal.source) if refusal.source is not None else "",
                 why=f"jit_compile=True leaves nothing to NumPy{rule}",
                 hint="np.asarray(x), or jit_compile=None" if foreign else "jit_compile=None runs this call as Python",

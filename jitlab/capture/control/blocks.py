@@ -218,17 +218,17 @@ def close(
     return list(read), graphs
 
 
-def refuse(capture: Arrays, code: str, text: str) -> None:
-    """Before a side effect: a loop that is traced on trial is not rolled."""
+def refuse(capture: Arrays, code: str, row: str, **args: Any) -> None:
+    """Before a side effect: a loop that is traced on trial is not rolled. `row` and `args`: of NotRolled."""
     if any(b.attempt for b in capture.blocks):
-        source = here()
-        raise NotRolled(code, f"{text} ({describe(source)})" if source else text)
+        refusal, source = NotRolled(code, row, **args), here()
+        raise NotRolled(code, "at", what=refusal.said, place=describe(source)) if source else refusal
 
 
 def refuse_own(capture: Arrays, owner: Any) -> None:
     """Before a store into what the program made itself, outside of the block: each run decides whether it happens."""
     if capture.is_own(owner):
-        raise NotReplayable("effect", f"a traced value decides what it stores into {a_kind(owner)} that it made")
+        raise NotReplayable("effect", "chosen_store", owner=a_kind(owner))
 
 
 class Effects:
@@ -242,7 +242,7 @@ class Effects:
         """A call that may do more than give a result comes next."""
         if capture.blocks and id(owner) not in capture.blocks[-1].made and not _is_harmless(function, owner):
             name = getattr(function, "__qualname__", type(function).__name__)
-            refuse(capture, "effect", f"{name} may do more than give a result")
+            refuse(capture, "effect", "does_more", name=name)
             if isinstance(owner, (list, dict, set)):
                 refuse_own(capture, owner)
                 self.undo.append(restored(owner))
@@ -251,7 +251,7 @@ class Effects:
         """An attribute or an item is about to be stored."""
         if not capture.blocks or id(owner) in capture.blocks[-1].made:
             return
-        refuse(capture, "effect", f"it stores into {a_kind(owner)}")
+        refuse(capture, "effect", "stores", owner=a_kind(owner))
         refuse_own(capture, owner)
         if is_item and isinstance(owner, (list, dict)):
             self.undo.append(restored(owner))

@@ -77,8 +77,7 @@ class Chosen:
     def write(self, cell: Cell, path: Path, value: Node) -> None:
         """Write into the array that it is, and into the cell's own value."""
         if len(self.among) > MOST_WRITTEN:
-            text = f"it writes into one of {len(self.among)} arrays, and the data decide into which"
-            raise NotReplayable("aliasing", text)
+            raise NotReplayable("aliasing", "one_of_arrays", number=len(self.among))
         follows = not self.moved()
         cell.move_on(path, value)
         for number, other in self.among.items():

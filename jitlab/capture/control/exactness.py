@@ -66,10 +66,10 @@ def watch(capture: Arrays, name: str, operands: Sequence[Any], result: Tensor) -
         if found is not None and -(2**63) <= found[0] and found[1] < 2**63:
             capture.ranges[result.node()] = found
         elif name in _GROWING and not _is_step(name, ranges):
-            _take_over(capture, _GROWING[name](*(cast(as_node(capture.lower(x)), np.float64) for x in operands)), "int")
+            _take_over(capture, _GROWING[name](*(cast(as_node(capture.lower(x)), np.float64) for x in operands)), "large_int")
     elif name == "pow" and result.dtype.kind == "f":  # too large, or a complex number
         finite = [elementwise(IsFinite(), capture.lower(x)) for x in (*operands, result)]
-        _take_over(capture, _and(_and(*finite[:2]), elementwise(LogicalNot(), finite[2])), "power")
+        _take_over(capture, _and(_and(*finite[:2]), elementwise(LogicalNot(), finite[2])), "large_power")
 
 
 def _forward(name: str, operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
@@ -86,14 +86,14 @@ def divisor_of(name: str, operands: Sequence[Any]) -> Any:
 def _watch_divisor(capture: Arrays, x: Any) -> None:
     known = range_of(capture, x)
     if isinstance(x, (Tensor, Number)) and not (known is not None and (known[0] > 0 or known[1] < 0)):
-        _take_over(capture, elementwise(Equal(), capture.lower(x), 0), "division by zero")
+        _take_over(capture, elementwise(Equal(), capture.lower(x), 0), "by_zero")
 
 
 def watch_int(capture: Arrays, x: Tensor) -> None:
     """`int(x)` is recorded: of nan it raises, of inf as well, and of a large number it is no int64."""
     if capture.policy.keeps_kinds and (x.dtype.kind == "f" or x.dtype == np.dtype("u8")):
         small = elementwise(Less(), elementwise(Abs(), cast(x.node(), np.float64)), _SURE)
-        _take_over(capture, elementwise(LogicalNot(), small), "int")
+        _take_over(capture, elementwise(LogicalNot(), small), "large_int")
 
 
 def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
@@ -107,7 +107,7 @@ def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: n
             if known is None or known[0] < least or known[1] > most:
                 node = capture.lower(x)
                 wrong = elementwise(LogicalOr(), elementwise(Less(), node, least), elementwise(Greater(), node, most))
-                _take_over(capture, wrong, "int")
+                _take_over(capture, wrong, "large_int")
 
 
 #: Functions but for ufuncs whose results hold their operands' values; None: an assignment.
@@ -115,18 +115,11 @@ _HOLD_OPERANDS: tuple[Any, ...] = (np.full, np.full_like, np.where, np.clip, np.
 
 
 def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
-    """Where `wrong` holds in a run, Python does what was recorded."""
-    text, source = _TEXTS[what], here()
+    """Where `wrong` holds in a run, Python does what was recorded. `what`: of a message."""
+    source = here()
     if capture.guarded:
-        raise NotReplayable("value", f"{text}, which a `try` may catch")
-    apply(Check(lambda: NotReplayable("value", text, source=source)), cast(wrong, np.int64))
-
-
-_TEXTS = {
-    "int": "an int of Python's does not fit",
-    "power": "a power of Python's own numbers is too large, or complex",
-    "division by zero": "a number of Python's own is divided by zero",
-}
+        raise NotReplayable("value", "in_try", what=NotReplayable("value", what).said)
+    apply(Check(lambda: NotReplayable("value", what, source=source)), cast(wrong, np.int64))
 
 _DIVISIONS = frozenset({"truediv", "floordiv", "mod", "divmod"})
 _REFLECTED = _DIVISIONS | {"add", "sub", "mul", "pow", "lshift", "rshift", "and", "or", "xor"}

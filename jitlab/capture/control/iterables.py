@@ -63,7 +63,7 @@ class TracedRange:
         return element < self.stop if self.step > 0 else element > self.stop
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotRolled("index_value", "only a run knows the numbers of this range")
+        raise NotRolled("index_value", "range_of_run")
 
 
 class Counting:

@@ -84,8 +84,7 @@ class LoopMemory:
         for cell in cells:
             entered = self.body.cells.get(cell)
             if entered is not None and entered.has_moved:
-                text = "an array is written in it that one of its names stands for in some iterations only"
-                raise self.tracer.refusal("aliasing", text)
+                raise self.tracer.refusal("aliasing", "written_sometimes")
 
     def origin(self, value: Any) -> Origin:
         """Which memory a value has at the end of the body."""

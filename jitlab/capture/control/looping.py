@@ -159,7 +159,7 @@ class LoopTracer:
             if half_defined is not None:
                 half_defined.update(capture.half_defined or {})
             capture.half_defined = half_defined
-        raise self.refusal("type", f"the types of what the loop carries did not settle in {MOST_RUNS} tracings of its body")
+        raise self.refusal("type", "types_unsettled", times=MOST_RUNS)
 
     def prepare(self) -> None:
         """TensorArrays of which more is known now begin with their elements as one array."""
@@ -234,7 +234,7 @@ class LoopTracer:
                 entered = made.cells.get(start._cell) if isinstance(start, Tensor) else None
                 moved = isinstance(start, Tensor) and entered is not None and start._cell.node is not entered.parameter
                 if (written or moved) and not stays:
-                    raise self.refusal("aliasing", f"the array {name!r} is written in place and the name is bound anew")
+                    raise self.refusal("aliasing", "bound_anew", name=repr(name))
                 if written or moved:  # by this name, or by another one: this one sees it
                     self.kept.add(name)
                     del self.carried[name]
@@ -274,8 +274,8 @@ class LoopTracer:
         if form.key != carried.form.key:
             if side.values[name] is None:
                 hint = f"give {name} a value of the same type in each iteration"
-                raise self.error(ControlFlowValueError, f"{name!r} is None at the end of the iteration.", hint)
-            raise self.error(ControlFlowTypeError, f"{name!r} does not have the same nested structure after one iteration")
+                raise self.error(ControlFlowValueError, "none_after", hint, name=repr(name))
+            raise self.error(ControlFlowTypeError, "other_structure", name=repr(name))
         wider = list(carried.kinds)
         for k, (mine, other) in enumerate(zip(carried.kinds, kinds, strict=True)):
             if self.is_settled(name, mine, other):
@@ -303,8 +303,7 @@ class LoopTracer:
         try:
             return is_same_type(mine, other, kinds=self.capture.policy.keeps_kinds)
         except NotRolled as refusal:
-            text = f"`{name}` has another length after each iteration; give it one, and leave what is not needed of it unused"
-            raise NotRolled(refusal.code, text) from None
+            raise NotRolled(refusal.code, "other_length", name=name) from None
 
     def from_weak(self, name: str, started: LeafType, wide: LeafType, other: LeafType) -> LeafType:
         """A Python number that becomes a NumPy scalar with the first iteration: it starts as one."""
@@ -313,43 +312,36 @@ class LoopTracer:
         return wide
 
     # ---- errors and refusals
-    def refusal(self, code: str, text: str) -> Exception:
-        return NotReplayable(code, text) if self.must else NotRolled(code, text)
+    def refusal(self, code: str, row: str, **args: Any) -> Exception:
+        return (NotReplayable if self.must else NotRolled)(code, row, **args)
 
     def error(
-        self, kind: type[ControlFlowError], text: str,
-        hint: str = "give it that type before the loop, or another name in the loop",
+        self, kind: type[ControlFlowError], row: str,
+        hint: str = "give it that type before the loop, or another name in the loop", **args: Any,
     ) -> Exception:  # fmt: skip
+        refusal = NotRolled("kind", row, **args)
         if not self.must:
-            return NotRolled("kind", text)
+            return refusal
         why = "the loop is recorded once: every iteration has to give what the next one takes"
-        return kind(text, where=describe(here()), why=why, hint=hint)
+        return kind(str(refusal), where=describe(here()), why=why, hint=hint)
 
     def changes_kind(self, name: str, before: Any, after: Any) -> None:
         if before is None:
-            text = f"{name!r} must be defined before the loop: it is None there, and {described(after)} after one iteration"
-            raise self.error(ControlFlowValueError, text, f"start with a value of the type that {name} has in the loop")
+            hint = f"start with a value of the type that {name} has in the loop"
+            raise self.error(ControlFlowValueError, "none_before", hint, name=repr(name), after=described(after))
         if after is None:
-            text = f"{name!r} is None at the end of the iteration."
-            raise self.error(ControlFlowValueError, text, f"give {name} a value in each iteration")
-        raise self.error(
-            ControlFlowTypeError,
-            f"{name!r} does not have the same nested structure after one iteration: {described(before)} before the loop,"
-            f" {described(after)} then",
-        )
+            raise self.error(ControlFlowValueError, "none_after", f"give {name} a value in each iteration", name=repr(name))
+        kinds = {"before": described(before), "after": described(after)}
+        raise self.error(ControlFlowTypeError, "other_structure_of", name=repr(name), **kinds)
 
     def loop_mismatch(self, name: str, before: LeafType, after: LeafType, kind: str) -> Exception:
         if kind == "shape":
-            text = (
-                f"{name!r} has shape {plain(before.type.shape)} before the loop, but shape {plain(after.type.shape)} after one"
-                " iteration"
-            )
+            args = {"name": repr(name), "before": plain(before.type.shape), "after": plain(after.type.shape)}
             if not self.must or name in self.capture.loose_shapes:
-                return self.refusal("shape", text)
+                return self.refusal("shape", "loop_shape", **args)
             hint = "set_loop_options(shape_invariants=...) runs such a loop as plain Python"
-            return self.error(ControlFlowValueError, text, hint)
-        text = f"{name!r} has dtype {before.dtype} before the loop, but dtype {after.dtype} after one iteration"
-        return self.error(ControlFlowTypeError, text)
+            return self.error(ControlFlowValueError, "loop_shape", hint, **args)
+        return self.error(ControlFlowTypeError, "loop_dtype", name=repr(name), before=before.dtype, after=after.dtype)
 
     # ---- the end of the loop
     def stops(self, outcome: Outcome) -> Any:
@@ -387,9 +379,9 @@ class LoopTracer:
             node = made.graph.own(condition_node(asked, "while loop"))
             now = self.variables.values(self.names.assigned)
             if any(now[name] is not values[name] for name in values):
-                raise self.refusal("test", "the test of the loop binds a name")
+                raise self.refusal("test", "test_binds")
         if made.moved():
-            raise self.refusal("test", "the test of the loop writes into an array")
+            raise self.refusal("test", "test_writes")
         return Test(made, node, stopped, bound)
 
     # ---- the node
@@ -552,7 +544,7 @@ class LoopTracer:
     def zeros(self, kind: LeafType) -> Node:
         zero = constant(np.zeros((), kind.dtype))
         if any(isinstance(n, Moving) and self.symbol in n.moving for n in kind.type.shape):
-            raise self.refusal("shape", "a value whose shape moves with the loop is wanted after it")
+            raise self.refusal("shape", "moving_shape_kept")
         return self.capture.graph.add(Fill(kind.type.shape), zero) if kind.type.shape else zero
 
     def pass_in(self, name: str, bound: Bound, made: Block) -> None:

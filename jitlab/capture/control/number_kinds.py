@@ -109,10 +109,10 @@ def as_one(x: Any) -> Any:
     return fresh(x.capture, x.node(), replace(leaf_type(x), among=frozenset())) if is_mixed(x) else x
 
 
-def refusal(capture: Arrays, text: str) -> NotReplayable:
+def refusal(capture: Arrays, row: str, **args: Any) -> NotReplayable:
     """Python has to take the way."""
-    refuse(capture, "type", text)
-    return NotReplayable("type", text)
+    refuse(capture, "type", row, **args)
+    return NotReplayable("type", row, **args)
 
 
 def _may_be(x: Tensor) -> str:
@@ -137,8 +137,7 @@ def check_exact(capture: Arrays, leaf: Any, kind: LeafType) -> None:
             return
     elif not isinstance(leaf, Tensor) and Fits(kind.dtype)(int(leaf) if isinstance(leaf, Extent) else leaf):
         return
-    text = f"a Python {mine.weak.__name__} may not be the same number as a {kind.dtype}, and the data decide which it is"
-    raise refusal(capture, text)
+    raise refusal(capture, "other_number", kind=mine.weak.__name__, dtype=kind.dtype)
 
 
 #: What numbers of iterations and elements are the same as.
@@ -169,8 +168,7 @@ def selected(capture: Arrays, test: Node, x: Any, y: Any) -> Tensor:
     try:
         kind = joined(leaf_type(x), leaf_type(y), kinds=True)
     except Mismatch as mismatch:
-        text = f"the data decide whether it is a {mismatch.mine.dtype} or a {mismatch.other.dtype}"
-        raise refusal(capture, text) from None
+        raise refusal(capture, "chosen_dtype", one=mismatch.mine.dtype, other=mismatch.other.dtype) from None
     for leaf in (x, y):
         check_exact(capture, leaf, kind)
     one, other = (fitted(leaf_node(leaf), kind) for leaf in (x, y))
@@ -206,7 +204,7 @@ def of_each_kind(capture: Arrays, compute: Callable[[Any], Any], operands: Any) 
     mixed = list({id(x._cell): x for x in mixed_in(operands)}.values())
     ways = list(itertools.product(*(sorted(leaf_type(x).among) for x in mixed)))
     if len(ways) > MOST_TOGETHER:
-        raise refusal(capture, "the data decide of which types its operands are")
+        raise refusal(capture, "chosen_types")
     types = [_found_of(capture, compute, operands, list(zip(mixed, way, strict=True))) for way in ways]
     try:
         result = compute(_replaced(operands, as_one))
@@ -286,8 +284,7 @@ def _which(types: list[LeafType], ways: list[tuple[int, ...]], mixed: list[Tenso
 
 def _depends(capture: Arrays, mixed: list[Tensor]) -> NotReplayable:
     """The types of what comes next are others for each kind."""
-    text = f"the data decide whether a number is {_may_be(mixed[0])}, and what is computed of it depends on that"
-    return refusal(capture, text)
+    return refusal(capture, "chosen_kind", kinds=_may_be(mixed[0]))
 
 
 # ---- uses of the value alone

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.capture.guards.leaves import UNDEFINED, Variables
-from jitlab.capture.numpy_calls.explanations import clause
+from jitlab.capture.numpy_calls.explanations import said_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.positions import describe, here, is_added, spans
 from jitlab.capture.tracers.symbolic import SymbolicRange
 from jitlab.capture.tracers.tensor import Tensor, current_capture
-from jitlab.errors import InvalidArgumentError
+from jitlab.errors import InvalidArgumentError, Unfit
 from jitlab.ir import NotRolled
 
 from .conditions import Body, capture_of, is_traced, left, run, tensor_of
@@ -101,7 +101,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     capture = capture_of()
     iterable = tensor_of(iterable)
     variables = Variables(body, orelse)
-    code, text = "value", "its iterations are Python's"
+    kept: Unfit = NotRolled("value", "pythons_iterations")
     found = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
     if found is not None:
         has_numbers = not isinstance(iterable, (SymbolicRange, TracedRange))
@@ -118,30 +118,26 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
         except NotRolled as refusal:
             if not has_numbers:
                 raise
-            code, text = refusal.code, str(refusal)
-        except NotReplayable as refusal:
-            if must:
-                raise
-            code, text = refusal.code, str(refusal)
+            kept = refusal
         except Exception as error:
             if must:
                 raise
-            code, text = getattr(error, "code", "error"), clause(error)
+            kept = error if isinstance(error, Unfit) else NotRolled(getattr(error, "code", "error"), said_of(error))
         capture.rollback(mark)
         capture.effects.back_to(done)
         variables.restore(before)
         count = 0 if found.count is None else int(found.count)
-        _tell(capture, count, code, text)
-        capture.loop_refused(count, code, text)
+        _tell(capture, count, kept)
+        capture.loop_refused(count, kept)
     if capture.policy.wants_bools and isinstance(iterable, Tensor) and iterable.shape and not int(iterable.shape[0]):
         _check_names_of_no_turn(names, variables)
-    _check_unrolling(code, text)
+    _check_unrolling(kept)
     items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
     outcome = _unrolled(capture, iter(items), body, names, variables)
     if isinstance(outcome, Mixed):
         gone = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
         if orelse is not None:
-            raise NotReplayable("value", "a traced value decides whether the `else` of an unrolled loop runs")
+            raise NotReplayable("value", "chosen_else")
         return gone
     if outcome is BREAK:
         return None
@@ -207,11 +203,11 @@ def _unrolled(
     return None
 
 
-def _check_unrolling(code: str = "value", text: str = "its iterations are Python's") -> None:
+def _check_unrolling(why: Unfit | None = None) -> None:
     """A loop of a cell that does not become a node is Python's, around captured blocks."""
     capture = current_capture()
     if capture is not None and capture.only_rolled and not capture.functions and not capture.blocks:
-        raise NotRolled(code, text)
+        raise NotRolled(why.code, why.said) if why is not None else NotRolled("value", "pythons_iterations")
 
 
 def _recorded() -> int:
@@ -224,15 +220,15 @@ def _check_length(turns: int, before: int) -> None:
     capture = current_capture()
     if capture is None or capture.policy.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
         return
-    raise NotReplayable("too_long", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
+    raise NotReplayable("too_long", "many_operations", turns=turns - 1, most=MOST_RECORDED)
 
 
-def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
+def _tell(capture: Capture, iterations: int, why: Unfit) -> None:
     """A loop was not rolled: why."""
-    capture.why_unrolled = text
+    capture.why_unrolled = str(why)
     if events.active():
         lines = spans(here())
-        events.send(events.LoopKept(function=capture.name, lines=lines, code=code, text=text, iterations=iterations))
+        events.send(events.LoopKept(function=capture.name, lines=lines, code=why.code, said=why.said, iterations=iterations))
 
 
 __all__ = ["for_", "while_"]

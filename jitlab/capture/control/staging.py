@@ -352,10 +352,8 @@ def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
     """What differs between the branches is said; a shape that depends on data can't be recorded at all."""
     mine, other = mismatch.mine, mismatch.other
     if mismatch.kind == "shape":
-        return NotReplayable(
-            "data_dependent_shape",
-            f"{name!r} has shape {plain(mine.type.shape)} in the main branch and {plain(other.type.shape)} in the else branch",
-        )
+        one, others = plain(mine.type.shape), plain(other.type.shape)
+        return NotReplayable("data_dependent_shape", "branch_shapes", name=repr(name), one=one, other=others)
     return ControlFlowTypeError(
         f"{name!r} has dtype {mine.dtype} in the main branch, but dtype {other.dtype} in the else branch",
         where=describe(here()), why="a traced value decides, so one array has to hold the values of both branches",
@@ -566,7 +564,7 @@ def returned_value(outcome: Outcome) -> Any:
 
 def refuse_mixed(outcome: Mixed) -> bool:
     """A jump out of a block of Python's own (`with`, `try`, `match`) that a traced value decides: the call runs as Python."""
-    raise NotReplayable("value", "a traced value decides whether a `with`, `try` or `match` block is left")
+    raise NotReplayable("value", "chosen_leaving")
 
 
 # ---- expressions
@@ -640,7 +638,7 @@ def is_same_array(x: Tensor, y: Tensor) -> Any:
     capture = x.capture
     for tracer in capture.tracers if x is not y else ():
         if any(tensor is x or tensor is y for pairs in tracer.bound.values() for tensor, _ in pairs):
-            raise tracer.refusal("aliasing", "`is` asks which array a name of the loop is in this iteration")
+            raise tracer.refusal("aliasing", "is_in_loop")
     same = is_same(capture, x, y)
     return fresh(x.capture, same, BOOL) if isinstance(same, Node) else same
 
@@ -660,7 +658,7 @@ def contains(container: Any, item: Any) -> Any:
         low, high = (container.start, container.stop) if container.step > 0 else (container.stop + 1, container.start + 1)
         inside = both(item >= low, lambda: item < high) if is_traced(item >= low) else (item >= low and item < high)
         return inside if abs(container.step) == 1 else both(inside, lambda: (item - container.start) % container.step == 0)
-    refuse(capture_of(item), "index_value", f"a traced value is looked up in a {type(container).__name__}")
+    refuse(capture_of(item), "index_value", "looked_up", kind=type(container).__name__)
     return item in container
 
 

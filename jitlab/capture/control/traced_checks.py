@@ -75,7 +75,7 @@ def belongs_to_program(capture: Capture, error: Exception) -> bool:
 def add_raise(capture: Capture, error: Exception, taken: Node, side: bool) -> None:
     """Where the side of a branch that is taken when `taken` is `side` raises: asked at each run, in program order."""
     if capture.guarded:
-        raise NotReplayable("value", "a traced value decides whether something raises in a `try`") from None
+        raise NotReplayable("value", "chosen_raise") from None
     if not isinstance(error, AlwaysRaises):
         capture.given.raised(error)
         apply(Check(_Raised(error)), cast(taken if side else apply(LogicalNot(), taken), np.dtype("i8")))

@@ -21,14 +21,17 @@ from jitlab.capture.guards.changes import CAUSES, Leaf
 from jitlab.capture.guards.objects import KEPT
 from jitlab.capture.hooks import call_user
 from jitlab.capture.numpy_calls.draws import begin
-from jitlab.capture.numpy_calls.numpy_traits import is_foreign
+from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
+from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import frame_call
 from jitlab.capture.rewrite.piece_statements import RESULT, is_scope
 from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
+from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.messages import Message
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -93,10 +96,10 @@ class CallCapture(CellCapture):
             trace.is_bare = structure.is_bare and not structure.slots
             trace.build = trace.outputs[0][1]
 
-    def loop_refused(self, count: int, code: str, text: str) -> None:
+    def loop_refused(self, count: int, why: Unfit) -> None:
         """A long one is Python's, around its body, which is captured once: the call goes in pieces."""
         if count > FEW and not self.strict and not self.blocks:
-            raise EndPiece(code, f"a loop of {count} iterations cannot be rolled: {text}")
+            raise EndPiece(why.code, "long_loop", count=count, why=why.said)
 
     def argument(self, n: int, name: str, value: Any) -> Any:
         """What an argument is inside the capture."""
@@ -152,9 +155,9 @@ class CallStructure(CellStructure):
             self.is_bare = False
         elif not isinstance(x, (Tensor, np.ndarray, np.generic, *_PLAIN)):
             if id(x) in self.call.begun:
-                raise EndPiece("effect", "the random generator that it makes is used after it")
+                raise EndPiece("effect", "generator_kept")
             if is_foreign(x):
-                raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
+                raise EndPiece("foreign_type", "gives_a", kind=full_name(type(x)))
         return super().of(x)
 
     def found_again(self, place: Place) -> Build:
@@ -193,37 +196,35 @@ def record_call(
 
 # ---- what is not captured, by its syntax
 
-_scanned: OfEach[tuple[str, str, Source] | None] = OfEach()
+_scanned: OfEach[Refusal | None] = OfEach()
 
-#: Nodes whose meaning would be lost or done at capture only -> what a user calls them.
-_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.Try: ("Unsupported statement 'Try'", "a `try` may catch what ends a recording"),
-    ast.ClassDef: ("Unsupported statement 'ClassDef'", "a class is made anew by each call"),
-    ast.AsyncFor: ("Unsupported statement 'AsyncFor'", "it waits"),
-    ast.AsyncWith: ("Unsupported statement 'AsyncWith'", "it waits"),
-    ast.AsyncFunctionDef: ("Unsupported statement 'AsyncFunctionDef'", "it waits"),
-    ast.Await: ("Unsupported expression 'Await'", "it waits"),
-    ast.Yield: ("Unsupported expression 'Yield'", "a generator stops in the middle"),
-    ast.YieldFrom: ("Unsupported expression 'YieldFrom'", "a generator stops in the middle"),
-    ast.Import: ("Unsupported statement 'Import'", "an import may run a module"),
-    ast.ImportFrom: ("Unsupported statement 'ImportFrom'", "an import may run a module"),
-    ast.Match: ("Unsupported statement 'Match'", "a pattern looks into a value, and a recording has none"),
+#: Nodes whose meaning would be lost or done at capture only, by the message that says why.
+_REFUSED: dict[str, tuple[type[ast.AST], ...]] = {
+    "try_may_catch": (ast.Try, getattr(ast, "TryStar", ast.Try)),
+    "class_anew": (ast.ClassDef,),
+    "waits_inside": (ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.Await),
+    "generator": (ast.Yield, ast.YieldFrom),
+    "imports": (ast.Import, ast.ImportFrom),
+    "match_looks": (ast.Match,),
 }
-if hasattr(ast, "TryStar"):
-    _REFUSED[ast.TryStar] = _REFUSED[ast.Try]
+_WHY_REFUSED = {kind: row for row, kinds in _REFUSED.items() for kind in kinds}
 _FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "input", "__import__"})
 
 
-def refused_node(root: ast.AST) -> tuple[ast.AST, str, str] | None:
-    """The first node under `root` that a recording cannot hold: it, its name, and why."""
+def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
+    """Why a recording cannot hold the first node under `root` that it cannot; `line`: of one that has none."""
     for node in ast.walk(root):
-        known = _REFUSED.get(type(node))
-        if known is not None:
-            return node, *known
+        row, kind, name = _WHY_REFUSED.get(type(node)), "statement", type(node).__name__
+        if isinstance(node, ast.expr):
+            kind = "expression"
         if isinstance(node, ast.With) and not is_scope(node) and not _only_ignores(node):
-            return node, "Unsupported statement 'With'", "what its context manager does is not an operation on arrays"
-        if called := frame_call(node, _FRAME_CALLS):
-            return node, f"Unsupported call '{called}'", f"{called} looks at the running frame"
+            row = "context_manager"
+        elif called := frame_call(node, _FRAME_CALLS):
+            row, kind, name = "looks_at_frame", "call", called
+        if row is not None:
+            line = getattr(node, "lineno", line)
+            said = Message(f"refused.{row}", {"kind": kind, "name": name, "line": line})
+            return Refusal("statement", said, Source(filename, line, getattr(node, "col_offset", -1), line, -1))
     return None
 
 
@@ -259,20 +260,16 @@ def refuse_syntax(function: Any) -> None:
         return
     refusal = _scanned.of(code, _scan, function)
     if refusal is not None:
-        raise EndPiece(*refusal)
+        raise EndPiece(refusal.code, refusal.said, source=refusal.source)
 
 
-def _scan(function: types.FunctionType) -> tuple[str, str, Source] | None:
+def _scan(function: types.FunctionType) -> Refusal | None:
     filename, line = function.__code__.co_filename, function.__code__.co_firstlineno
     found = find_definition(function)
     if found is None:
-        return "source", f"the source of {function.__name__} cannot be read", Source(filename, line, -1, line, -1)
-    refused = refused_node(found[0])
-    if refused is None:
-        return None
-    node, what, why = refused
-    line = getattr(node, "lineno", line)
-    return "statement", f"{what} in line {line}: {why}", Source(filename, line, getattr(node, "col_offset", -1), line, -1)
+        said = Message("refused.no_source", {"name": function.__name__})
+        return Refusal("source", said, Source(filename, line, -1, line, -1))
+    return refused_syntax(found[0], filename, line)
 
 
 # ---- which trace may fit
@@ -299,4 +296,4 @@ def _key(value: Any) -> Any:
     return kind
 
 
-__all__ = ["CallCapture", "CallTrace", "record_call", "refuse_syntax", "refused_node", "signature_key"]
+__all__ = ["CallCapture", "CallTrace", "record_call", "refuse_syntax", "refused_syntax", "signature_key"]

@@ -20,7 +20,7 @@ import numpy as np
 from jitlab.capture.numpy_calls import explanations
 from jitlab.capture.numpy_calls.draws import random_states, set_random_states
 from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
-from jitlab.capture.refusals import Refusal, reason_of, reason_of_run
+from jitlab.capture.refusals import CHANGES, Refusal, reason_of, reason_of_run
 from jitlab.capture.rewrite.piece_statements import (
     BODY,
     BREAK,
@@ -40,6 +40,7 @@ from jitlab.capture.rewrite.splitting import TEMPORARY
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
+from jitlab.messages import Message
 from jitlab.ops import control_flow
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
@@ -52,9 +53,9 @@ from .trace import Trace
 
 #: Reasons for which a part of the statement may still be captured.
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
-_RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
-_SETTLED = Refusal("settled", "after the first iterations: they take less time as Python than it takes to enter their pieces")
-_WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
+_RETIRED = Refusal("retraced", Message("refused.never_fits", {"times": MOST_TRACES}))
+_SETTLED = Refusal("settled", Message("refused.loop_settled"))
+_WATCHED = Refusal("errstate", Message("refused.errstate"))
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
 _EMPTY: Mapping[str, Any] = {}
@@ -319,7 +320,7 @@ class Driver:
             known.clear()
         gathered = made.gather(self.cells)
         if gathered is None:
-            return self.uncaptured(at, Refusal("value", "what it reads changes while it is read"))
+            return self.uncaptured(at, Refusal("value", CHANGES))
         return self.perform(made, *gathered, at)
 
     def perform(
@@ -367,7 +368,7 @@ class Driver:
                     explanations.add_note(error)
                     if reason.code == "error":
                         ran.clear()
-                        reason = Refusal("error", explanations.clause(error))
+                        reason = Refusal("error", explanations.said_of(error))
                     raise
                 finally:
                     ran.append((statement, started, time.perf_counter_ns()))
@@ -430,7 +431,7 @@ class Driver:
     def _capture(self, at: int, failed: Failed, *, static: bool) -> tuple[PieceTrace | None, Refusal]:
         started = time.perf_counter_ns()
         capture = self.begun(static=static)
-        length, jump, reason = 0, "", Refusal("", "")
+        length, jump, reason = 0, "", Refusal("", Message("refused.raised", {"text": ""}))
         trace: PieceTrace | None = None
         with Whole(), capture.recording(), ExitStack() as stack:
             for scope in self.scopes:
@@ -477,7 +478,7 @@ class Driver:
             return None, reason
         if not trace.graph.nodes:  # Python alone: nothing to compile, nothing to tell
             if not (trace.outputs or trace.writes or trace.jump):
-                return None, reason if reason.code else Refusal("effect", "nothing in it is captured")
+                return None, reason if reason.code else Refusal("effect", Message("refused.nothing"))
             trace.is_silent, trace.run = True, interpreted(trace)
             return trace, reason
         trace.run = self.executor(trace)
@@ -493,7 +494,7 @@ class Driver:
         if capture.refused is not None:  # the program caught it
             raise capture.refused
         if statement.is_loop and not any(isinstance(n.op, control_flow.Loop) for n in capture.graph.nodes[count:]):
-            raise EndPiece("value", "its iterations are Python's")
+            raise EndPiece("value", "pythons_iterations")
         for name, value in capture.assigned.items():
             if before.get(name, MISSING) is not value:
                 capture.structure().of(value)  # what can't be given back ends the piece before it

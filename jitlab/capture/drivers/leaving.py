@@ -33,7 +33,7 @@ def plain_value(x: Any) -> Any:
         return x
     if isinstance(x, (Symbolic, Moving)):
         extent = x.extent if isinstance(x, Symbolic) else x
-        raise NotRolled("index_value", f"{extent.expr} has no fixed value, and is kept behind the loop")
+        raise NotRolled("index_value", "no_value_kept", value=extent.expr)
     if isinstance(x, Extent):
         return int(x)
     if isinstance(x, Number):

@@ -20,8 +20,9 @@ from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.capture.tracers.indices import index_code
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
-from jitlab.errors import Signal
+from jitlab.errors import Signal, Unfit
 from jitlab.ir import TRACED_DTYPES, Source, every_node
+from jitlab.messages import Message
 from jitlab.ops.control_flow import Loop
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -35,13 +36,11 @@ Namespace = dict[str, Any]
 SCALAR_NS, OPERATION_NS, ELEMENT_NS = 200, 1500, 20
 
 
-class EndPiece(Signal):
-    """The statement that is being captured has to run as Python. `code` is one of a closed list, `source` where it stands."""
+class EndPiece(Unfit):
+    """The statement that is being captured has to run as Python. `source`: where it stands."""
 
-    def __init__(self, code: str, text: str, source: Source | None = None) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
+    def __init__(self, code: str, row: str | Message, source: Source | None = None, **args: Any) -> None:
+        super().__init__(code, row, **args)
         self.source = source or here()
 
 
@@ -144,7 +143,7 @@ class PieceTrace(Trace):
                 if not (target.flags.forc and target.flags.writeable):
                     check_target(target, self.inputs[number].path)
             elif np.may_share_memory(target, inputs[other]):
-                raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+                raise NotReplayable("aliasing", "overlap", one=self.inputs[number].path, other=self.inputs[other].path)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """(written array, itself), then (written array, each other array)."""
@@ -173,15 +172,15 @@ class CellStructure(Structure):
         if place is not None:
             return self.found_again(place)
         if isinstance(x, types.FunctionType) and is_converted(x.__code__):
-            raise EndPiece("value", "it makes a function")
+            raise EndPiece("value", "makes", what="a function")
         if hasattr(type(x), "__next__"):
-            raise EndPiece("value", "it makes an iterator")
+            raise EndPiece("value", "makes", what="an iterator")
         if hasattr(type(x), "__enter__"):  # it is entered once
-            raise EndPiece("value", "it makes a context manager")
+            raise EndPiece("value", "makes", what="a context manager")
         if isinstance(x, Tensor) and _is_copy_of_part(x._cell):
-            raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
+            raise EndPiece("effect", "keeps_view")
         if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:
-            raise EndPiece("dtype", f"it makes an array of {x.dtype}")
+            raise EndPiece("dtype", "makes_array", dtype=x.dtype)
         return super().of(x)
 
     def found_again(self, place: Place) -> Build:

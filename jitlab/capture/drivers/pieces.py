@@ -28,7 +28,7 @@ from jitlab.capture.guards.gathering import Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
-from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, lender
+from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import is_converted, is_user_file
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
@@ -85,7 +85,7 @@ class CellCapture(ObjectsOfTheUser):
 
     def shown(self, x: Tensor) -> str:
         if self.is_open and current.get() is self:
-            raise EndPiece("value", "it makes text of an array")
+            raise EndPiece("value", "makes_text", what="an array")
         return super().shown(x)
 
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
@@ -100,10 +100,10 @@ class CellCapture(ObjectsOfTheUser):
             kept.clear()
 
     def cannot_keep(self, what: str) -> Exception:
-        return EndPiece("value", f"it keeps {what}")
+        return EndPiece("value", "keeps", what=what)
 
     def foreign(self, x: Any) -> Exception:
-        return EndPiece("foreign_type", f"it works on a {type(x).__module__}.{type(x).__qualname__}")
+        return EndPiece("foreign_type", "works_on", kind=full_name(type(x)))
 
     # ---- names
     def lookup(self, name: str) -> Any:
@@ -122,7 +122,7 @@ class CellCapture(ObjectsOfTheUser):
 
     def bind(self, name: str, value: Any) -> None:
         if value is UNDEFINED:
-            raise EndPiece("effect", f"it deletes {name}")
+            raise EndPiece("effect", "deletes", name=name)
         self.assigned[name] = value
 
     def load_name(self, value: Any, name: str) -> Any:
@@ -162,7 +162,7 @@ class CellCapture(ObjectsOfTheUser):
         if isinstance(key, Number):
             key = key.known()
         if not isinstance(owner, (list, tuple, dict, str, bytes, range)):
-            raise EndPiece("foreign_type", f"{a_kind(owner)} is subscripted")
+            raise EndPiece("foreign_type", "subscripted", owner=a_kind(owner))
         check_key(owner, key)
         return self.value(owner[key])
 
@@ -170,7 +170,7 @@ class CellCapture(ObjectsOfTheUser):
     def place(self, owner: Any) -> Any:
         if id(owner) in self.made_now:
             return super().place(owner)
-        raise StoresOutside("effect", f"it stores into {a_kind(owner)}")
+        raise StoresOutside("effect", "stores", owner=a_kind(owner))
 
     def made(self, container: Any) -> Any:
         self.made_now[id(container)] = container
@@ -183,7 +183,7 @@ class CellCapture(ObjectsOfTheUser):
         if id(owner) in self.made_now or is_pure(function, owner):
             return
         name = getattr(function, "__qualname__", type(function).__name__)
-        raise EndPiece("effect", f"{name} may do more than give a result")
+        raise EndPiece("effect", "does_more", name=name)
 
     def handed(
         self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -196,7 +196,7 @@ class CellCapture(ObjectsOfTheUser):
             name = getattr(function, "__name__", type(function).__name__)
             for x in (*args, *kwargs.values()):
                 if not only_plain(x):
-                    raise EndPiece("effect", f"{name} of {a_kind(x)} is Python's")
+                    raise EndPiece("effect", "pythons", name=name, of=a_kind(x))
         return args, kwargs
 
     def before_call(self, function: Any) -> None:
@@ -205,7 +205,7 @@ class CellCapture(ObjectsOfTheUser):
         line = _tries.of(function.__code__, _first_try, function)
         if line:  # what raises with these numbers need not raise with others, and what ends the piece is not to be caught
             source = Source(function.__code__.co_filename, line, -1, line, -1)
-            raise EndPiece("statement", f"{function.__name__} has a `try` in line {line}", source)
+            raise EndPiece("statement", "has_try", source, name=function.__name__, line=line)
         if function.__defaults__ or function.__kwdefaults__:
             self.defaults[function] = function.__defaults__, dict(function.__kwdefaults__ or {}) or None
         if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
@@ -216,8 +216,8 @@ class CellCapture(ObjectsOfTheUser):
         code = function.__code__
         name, line = assigns_outside(code)
         if name:
-            text = f"{function.__name__} assigns {name}, which is not local"
-            raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
+            source = Source(code.co_filename, line, -1, line, -1)
+            raise EndPiece("effect", "function_assigns", source, function=function.__name__, name=name)
 
     def _depend_on_code(self, function: types.FunctionType) -> None:
         """A module that is loaded again has another function under the name, or gives this one another code."""
@@ -234,18 +234,18 @@ class CellCapture(ObjectsOfTheUser):
         return value
 
     def before_inline(self, function: Any) -> None:
-        raise EndPiece("compiled_function", f"{function.name} is compiled by itself")
+        raise EndPiece("compiled_function", "by_itself", name=function.name)
 
     def iterate(self, iterable: Any) -> Iterator[Any]:
         if not isinstance(iterable, ITERABLES):
-            raise EndPiece("effect", f"it iterates over a {type(iterable).__name__}")
+            raise EndPiece("effect", "iterates", what=f"a {type(iterable).__name__}")
         return super().iterate(iterable)
 
     def load_property(self, getter: Any, owner: Any, name: str) -> Any:
         if getattr(getter, "__name__", "") == "__getattr__":
             if name in getattr(owner, "__dict__", ()):
                 return self.load_attribute(getattr(owner, name), owner, name)
-            raise EndPiece("effect", f"{a_kind(owner)} makes its attributes up")
+            raise EndPiece("effect", "makes_attributes", owner=a_kind(owner))
         return call_user(self, getter, (owner,), {})
 
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
@@ -253,9 +253,9 @@ class CellCapture(ObjectsOfTheUser):
             as_text = builtin in (str, repr, format)
             if builtin is callable or (only_plain(x) if as_text else isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS))):
                 if builtin in (id, hash) and not isinstance(x, BY_VALUE):
-                    raise EndPiece("value", f"it asks for the {builtin.__name__} of an object")
+                    raise EndPiece("value", "asks_for", name=builtin.__name__)
             else:
-                raise EndPiece("effect", f"{builtin.__name__} of a {type(x).__name__} is Python's")
+                raise EndPiece("effect", "pythons", name=builtin.__name__, of=f"a {type(x).__name__}")
 
     def before_read(self, cell: Cell) -> None:
         super().before_read(cell)
@@ -269,13 +269,13 @@ class CellCapture(ObjectsOfTheUser):
         while frame is not None and not is_converted(frame.f_code) and frame.f_globals.get("__name__") not in _DRIVERS:
             if is_user_file(frame.f_code.co_filename):
                 name, line = frame.f_code.co_name, frame.f_lineno
-                raise EndPiece("effect", f"{name} in line {line} is not captured, and works on arrays")
+                raise EndPiece("effect", "uncaptured_code", name=name, line=line)
             frame = frame.f_back
 
     def before_host(self, function: Any, operands: Sequence[Any]) -> None:
         if calls_back(function, operands):
             name = getattr(function, "__name__", type(function).__name__)
-            raise EndPiece("effect", f"np.{name} may do more than give a result")
+            raise EndPiece("effect", "does_more", name=f"np.{name}")
 
     # ---- numbers
     def function_name(self, function: Any) -> str:
@@ -336,9 +336,9 @@ class CellCapture(ObjectsOfTheUser):
         if function is np.errstate:
             return result
         if lender(result) is not None:
-            raise EndPiece("effect", f"np.{function.__name__} gives an array in the memory of {a_kind(lender(result))}")
+            raise EndPiece("effect", "lends", name=function.__name__, owner=a_kind(lender(result)))
         if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
-            raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
+            raise EndPiece("effect", "call_makes", name=function.__name__, kind=type(result).__name__)
         return result
 
     def _known(self, x: Any) -> Any:
@@ -396,7 +396,7 @@ class CellCapture(ObjectsOfTheUser):
     def before_write(self, cell: Cell) -> None:
         super().before_write(cell)
         if any(part() is not None for part in cell.parts):
-            raise EndPiece("effect", "it writes an array of which a view has a name that jitlab holds as a copy")
+            raise EndPiece("effect", "writes_viewed")
         if self.moving and cell.input is not None:
             self._check_apart(cell.input, writing=True)
 
@@ -459,7 +459,7 @@ class Names(MutableMapping[str, Any]):
             self.capture.assigned[name] = value
 
     def __delitem__(self, name: str) -> None:
-        raise EndPiece("effect", f"it deletes {name}")
+        raise EndPiece("effect", "deletes", name=name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.capture.assigned)

@@ -61,13 +61,13 @@ def emit_trace(
 
 
 def emit_statement(
-    reason: str, text: str, lines: Sequence[events.Span], started_ns: int, *, ended_ns: int = 0, met: tuple[str, ...] = ()
+    reason: str, said: Message, lines: Sequence[events.Span], started_ns: int, *, ended_ns: int = 0, met: tuple[str, ...] = ()
 ) -> None:
     """Python has run a statement or a call since then, for this reason."""
     if events.active():
         events.send(
             events.StatementRan(
-                reason=reason, text=text, lines=tuple(lines), start_ns=started_ns,
+                reason=reason, said=said, lines=tuple(lines), start_ns=started_ns,
                 duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, met=met,
             )
         )  # fmt: skip
@@ -83,7 +83,7 @@ class Telling:
         lines = spans(statement.source)
         if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
             lines += spans(reason.source)  # in a function that it calls
-        emit_statement(reason.code, reason.text, lines, started, ended_ns=ended, met=reason.met)
+        emit_statement(reason.code, reason.said, lines, started, ended_ns=ended, met=reason.met)
 
     def may_settle(self) -> bool:
         """May iterations of a loop whose pieces do not pay run as Python?"""

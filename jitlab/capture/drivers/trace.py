@@ -157,7 +157,7 @@ class Trace:
                 check_target(target, self.inputs[number].path)
             for other, array in enumerate(inputs):
                 if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
-                    raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+                    raise NotReplayable("aliasing", "overlap", one=self.inputs[number].path, other=self.inputs[other].path)
 
     def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
         """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied. What a kernel
@@ -187,7 +187,7 @@ def check_target(target: np.ndarray[Any, Any], path: str) -> None:
         reach = target.itemsize
         for by, n in sorted((abs(by), n) for by, n in zip(target.strides, target.shape, strict=True) if n > 1):
             if by < reach:
-                raise NotReplayable("aliasing", f"elements of {path} overlap one another in memory")
+                raise NotReplayable("aliasing", "elements_overlap", path=path)
             reach += by * (n - 1)
 
 
@@ -448,7 +448,7 @@ class Structure:
         if whole is None or (whole.input is None and whole not in reached):
             return None
         if cell.part is None:
-            raise NotReplayable("aliasing", "it gives a view of an array that only NumPy can make")
+            raise NotReplayable("aliasing", "numpys_view")
         base, name = self.of(cell.part[0]), cell.part[1]
         return lambda outputs, inputs: getattr(base(outputs, inputs), name)
 
@@ -474,7 +474,7 @@ def check_known(x: Tensor) -> None:
     """Raises where only a run knows of which array a result is a part."""
     cell = x._cell
     if cell.by_data and cell.parts_of is not None and cell.parts_of() is not None and not x.is_scalar:
-        raise NotReplayable("aliasing", "of which array its result is a view depends on the data")
+        raise NotReplayable("aliasing", "view_of_chosen")
 
 
 class _Leaf:

@@ -22,7 +22,7 @@ from jitlab.capture.control.purity import (
     is_plain_key,
 )
 from jitlab.capture.drivers.piece_traces import EndPiece
-from jitlab.capture.numpy_calls.numpy_traits import a_kind, is_foreign
+from jitlab.capture.numpy_calls.numpy_traits import a_kind, full_name, is_foreign
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import Capture
 from jitlab.capture.tracers.arrays import Place
@@ -87,7 +87,7 @@ class ObjectsOfTheUser(Capture):
         is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
         if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
             if value.dtype not in TRACED_DTYPES:
-                raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
+                raise EndPiece("dtype", "is_array_of", name=text, dtype=value.dtype)
             return self._read_array(key, text, place, value)
         if kind in (int, float):
             slot, self.number_reads = self.number_reads, self.number_reads + 1
@@ -100,13 +100,13 @@ class ObjectsOfTheUser(Capture):
             self.places.setdefault(id(value), place)
             return self.read_container(key, text, place, value)
         if isinstance(value, np.generic) or is_foreign(value):
-            raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
+            raise EndPiece("foreign_type", "is_a", name=text, kind=full_name(kind))
         if hasattr(kind, "__next__"):
-            raise EndPiece("effect", f"{text} is an iterator")
+            raise EndPiece("effect", "is_iterator", name=text)
         if holds_items(value):
-            raise EndPiece("value", f"{text} is {a_kind(value)}, and what it holds is known at each run only")
+            raise EndPiece("value", "holds_of_run", name=text, kind=a_kind(value))
         if has_python_operators(kind):
-            raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
+            raise EndPiece("effect", "own_operators", name=text, kind=kind.__qualname__)
         self.keep.append(value)
         self.found_at.setdefault(id(value), place)
         self.places.setdefault(id(value), place)
@@ -148,7 +148,7 @@ class ObjectsOfTheUser(Capture):
         size = len(value)
         keys = tuple(value) if isinstance(value, (dict, set)) else None
         if size > 1000:
-            raise EndPiece("value", f"{text} holds {size} items")
+            raise EndPiece("value", "holds_many", name=text, size=size)
 
         self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), place, "sized", (kind, size, keys))
         self.keep.append(value)
@@ -161,7 +161,7 @@ class ObjectsOfTheUser(Capture):
     def _copy_of_set(self, text: str, value: set[Any]) -> set[Any]:
         copy = value.copy()
         if not all(map(is_plain_key, value)) or tuple(copy) != tuple(value):
-            raise EndPiece("value", f"{text} is a set of which only Python knows the items and their order")
+            raise EndPiece("value", "pythons_set", name=text)
         return copy
 
     def _copy_of_items(self, text: str, place: Place, value: Any) -> Any:
@@ -190,7 +190,7 @@ class ObjectsOfTheUser(Capture):
                 (mirror.extend if isinstance(mirror, list) else mirror.update)(
                     dict(zip(before[::2], before[1::2], strict=True)) if isinstance(mirror, dict) else before
                 )
-                raise EndPiece("effect", f"it changes {a_kind(original)}")
+                raise EndPiece("effect", "changes_outside", what=a_kind(original))
 
     def _item(self, part: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         if part not in self.found:
@@ -205,19 +205,19 @@ class ObjectsOfTheUser(Capture):
             return
         place = self.place_of(owner)
         if place is None:
-            raise EndPiece("value", f"it asks {a_kind(owner)} for {name}")
+            raise EndPiece("value", "asks", owner=a_kind(owner), name=name)
         path = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         self.keep.append(owner)
         self._depend((id(owner), f"lacks {name}"), Leaf(path, "object", "absent"), place, "lacks", (name,))
 
     def before_text(self, x: Any) -> None:
         if not only_plain(x):
-            raise EndPiece("value", f"it makes text of {a_kind(x)}")
+            raise EndPiece("value", "makes_text", what=a_kind(x))
 
     def before_iteration(self, x: Any) -> None:
         """What an object of the user's gives is asked at each call."""
         if not isinstance(x, (Tensor, Number, *PLAIN_OPERANDS)) and is_iterable(type(x)):
-            raise EndPiece("effect", f"it iterates over {a_kind(x)}")
+            raise EndPiece("effect", "iterates", what=a_kind(x))
 
     def before_compare(self, sign: str, left: Any, right: Any) -> None:
         """What a class's own `==` reads is Python's."""
@@ -227,7 +227,7 @@ class ObjectsOfTheUser(Capture):
             self.before_iteration(right)
         for x in (left, right.keys() if isinstance(right, dict) and sign in ("In", "NotIn") else right):
             if not only_plain(x, object.__eq__):
-                raise EndPiece("value", f"it compares {a_kind(x)}")
+                raise EndPiece("value", "compares", what=a_kind(x))
 
     def parts_of(self, function: partial[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
         if self.place_of(function) is None:

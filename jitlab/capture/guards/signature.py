@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.errors import Signal
+from jitlab.capture.numpy_calls.numpy_traits import full_name
+from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES
 from jitlab.support.containers import CONTAINERS, of_items
 
 
-class Foreign(Signal):
+class Foreign(Unfit):
     """An argument that is never traced: a subclass of ndarray, another dtype or byte order, another library's array."""
 
-    def __init__(self, path: str, value: Any) -> None:
-        self.path = path
+    def __init__(self, value: Any) -> None:
         dtype = getattr(value, "dtype", None)
         of = f" of {dtype}" if dtype is not None else ""
-        self.what = f"{path} is a {type(value).__module__}.{type(value).__qualname__}{of}"
-        super().__init__(self.what)
+        super().__init__("foreign_type", "is_a", name="an argument", kind=full_name(type(value)) + of)
 
 
 class Signature:
@@ -78,7 +77,7 @@ def _key(value: Any, leaves: list[Any]) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         if value.dtype not in TRACED_DTYPES:
-            raise Foreign("an argument", value)
+            raise Foreign(value)
         leaves.append(value)
         return value.dtype, value.shape
     if kind in _EXACT:
@@ -101,7 +100,7 @@ def _key(value: Any, leaves: list[Any]) -> Any:
         return kind, array.dtype, array.shape
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         if not isinstance(value, type) and not hasattr(value, "__jitlab_tensor__"):
-            raise Foreign("an argument", value)
+            raise Foreign(value)
     attributes = fields_of_attrs(value)
     if attributes is not None:
         return kind, tuple((name, _key(getattr(value, name), leaves)) for name in attributes)

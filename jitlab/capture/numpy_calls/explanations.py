@@ -13,7 +13,8 @@ import numpy as np
 
 from jitlab.capture.positions import PACKAGE, describe, entries, here
 from jitlab.capture.tracers.tensor import Tensor
-from jitlab.errors import JitlabError, ShapeError, Signal
+from jitlab.errors import JitlabError, ShapeError, Signal, Unfit
+from jitlab.messages import Message
 from jitlab.support.containers import leaves
 from jitlab.support.transactions import contextmanager
 
@@ -86,8 +87,13 @@ _NAMES = re.compile(rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'")
 _FOR_THE_USER = frozenset({"hooks.py", "state.py", "pieces.py", "iterables.py", "conditions.py", "number.py"})
 
 
-def clause(error: Exception) -> str:
-    """Why something could not be recorded, as a clause for people: no class of ours is named."""
+def said_of(error: Exception) -> Message:
+    """Why something could not be recorded."""
+    return error.said if isinstance(error, Unfit) else Message("refused.raised", {"text": _clause(error)})
+
+
+def _clause(error: Exception) -> str:
+    """The same of other errors, as a clause for people: no class of ours is named."""
     if isinstance(error, Signal):
         text = str(error) or "recording it ended before its end"
     elif isinstance(error, JitlabError) and not isinstance(error, ShapeError):
@@ -155,4 +161,4 @@ def _made_again(error: Exception, text: str) -> Exception:
     return same
 
 
-__all__ = ["add_note", "clause", "explained", "explaining", "forget", "is_our_fault"]
+__all__ = ["add_note", "explained", "explaining", "forget", "is_our_fault", "said_of"]

@@ -13,8 +13,9 @@ from jitlab.capture.drivers.leaving import plain_value
 from jitlab.capture.positions import describe, here, source_text
 from jitlab.capture.tracers.number import as_known
 from jitlab.capture.tracers.tensor import Cell, Tensor
-from jitlab.errors import CaptureError, InvalidArgumentError, Signal
+from jitlab.errors import CaptureError, InvalidArgumentError, Unfit
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
+from jitlab.messages import Message
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.host_operations import HostCall, Item, filled
@@ -31,13 +32,15 @@ if TYPE_CHECKING:
 LONGEST = 40
 
 
-class NotReplayable(Signal):
-    """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why; `met`: what hangs on the
-    data, as it was at capture and as it is now, where that is to be told; `source`: the expression that gave it."""
+class NotReplayable(Unfit):
+    """The trace does not fit these inputs after all: the call runs as plain Python. `met`: what hangs on the data, as it was at
+    capture and as it is now, where that is to be told; `source`: the expression that gave it."""
 
-    def __init__(self, code: str, text: str, met: tuple[str, ...] = (), source: Source | None = None) -> None:
-        super().__init__(text)
-        self.code, self.met, self.source = code, met, source
+    def __init__(
+        self, code: str, row: str | Message, met: tuple[str, ...] = (), source: Source | None = None, **args: Any
+    ) -> None:
+        super().__init__(code, row, **args)
+        self.met, self.source = met, source
 
 
 def is_numpy(function: Any) -> bool:
@@ -60,12 +63,12 @@ def host_operation(
     name = getattr(function, "__name__", type(function).__name__)
     reason = refusal.reason if refusal is not None else f"{name} has no loop body"
     if capture.bounds.depth:
-        raise NotRolled("host_operation", f"{name} runs on NumPy: {reason}")
+        raise NotRolled("host_operation", "on_numpy", name=name, why=reason)
     code = refusal.code if refusal is not None else "no_loop_body"
     if capture.strict:
         raise must_compile(capture, name, reason) from None
     if runs_the_users(getattr(function, "function", function), (*args, *kwargs.values())):  # before it has run
-        raise NotReplayable("effect", f"np.{name} calls functions of the program's")
+        raise NotReplayable("effect", "calls_back", name=name)
     template = Template(capture)
     made_args = tuple(template.of(x) for x in args)
     made_kwargs = {key: template.of(x) for key, x in kwargs.items()}
@@ -141,12 +144,12 @@ class _Exact:
             met = str(was[axes[0]]), str(now[axes[0]])
         else:
             what, met = "shape", tuple(" × ".join(map(str, shape)) or "a number" for shape in (was, now))
-        text, line = f"the result of {self.__name__}", ""
-        if self.source is not None:
-            found = source_text(self.source)
-            text = f"`{found if len(found) <= LONGEST else found[: LONGEST - 1] + '…'}`" if found else text
-            line = f" in line {self.source.line}"
-        return NotReplayable("data_dependent_shape", f"{text}{line} has another {what} each time", met, self.source)
+        if self.source is None:
+            return NotReplayable("data_dependent_shape", "other_result", met, name=f"the result of {self.__name__}", what=what)
+        text = source_text(self.source)
+        text = f"`{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}`" if text else f"the result of {self.__name__}"
+        args = {"name": text, "line": self.source.line, "what": what}
+        return NotReplayable("data_dependent_shape", Message("refused.other_result_in", args), met, self.source)
 
 
 #: The capture that evaluates now: what draws random numbers takes its copies of the generators, what prints is silent.

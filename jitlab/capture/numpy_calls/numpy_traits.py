@@ -196,6 +196,11 @@ def lends(x: Any) -> bool:
     return True
 
 
+def full_name(kind: type) -> str:
+    """ "numpy.ma.MaskedArray"."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def a_kind(x: Any) -> str:
     """What kind of object it is: "a list", "an Adam"."""
     name = type(x).__name__

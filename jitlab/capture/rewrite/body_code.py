@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
-from jitlab.capture.drivers.calls import refused_node
+from jitlab.capture.drivers.calls import refused_syntax
 from jitlab.capture.drivers.pieces import MISSING
 from jitlab.capture.positions import register
 from jitlab.capture.refusals import Refusal
-from jitlab.ir import Source
+from jitlab.messages import Message
 from jitlab.support import trees
 
 from .convert import FUTURE_FLAGS, Converter, factory, qualified
@@ -88,16 +88,14 @@ class Body(Program):
         return Segment([Statement(self, node) for node in body if not _does_nothing(node)])
 
     def never_captured(self, node: ast.stmt) -> Refusal | None:
-        refused = refused_node(node)
+        refused = refused_syntax(node, self.filename, node.lineno)
         if refused is not None:
-            line = getattr(refused[0], "lineno", node.lineno)
-            source = Source(self.filename, line, getattr(refused[0], "col_offset", -1), line, -1)
-            return Refusal("statement", f"{refused[1]} in line {line}: {refused[2]}", source)
+            return refused
         if isinstance(node, (ast.FunctionDef, ast.Delete)):
             keyword = "def" if isinstance(node, ast.FunctionDef) else "del"
-            return Refusal("statement", f"a `{keyword}` statement is not captured")
+            return Refusal("statement", Message("refused.keyword", {"keyword": keyword}))
         outside = sorted(_stored(node) & self.outside)
-        return Refusal("statement", f"it assigns {outside[0]}, which is not local") if outside else None
+        return Refusal("statement", Message("refused.assigns", {"name": outside[0]})) if outside else None
 
     def reads(self, node: ast.stmt) -> list[str]:
         """The local names whose values a statement needs: those it reads, and those that it may leave as they were."""

@@ -11,6 +11,7 @@ from typing import Any
 from jitlab.capture.drivers.piece_traces import Namespace
 from jitlab.capture.positions import register
 from jitlab.capture.refusals import Refusal
+from jitlab.messages import Message
 from jitlab.support import trees
 
 from .convert import Converter
@@ -19,7 +20,7 @@ from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Seg
 from .splitting import FRAME_CALLS, new_name
 
 #: Why a statement with an `await` is Python's.
-WAITS = Refusal("statement", "it waits")
+WAITS = Refusal("statement", Message("refused.waits"))
 #: compile(tree, filename, mode): IPython's knows the future statements of earlier cells, and allows `await`.
 Compiler = Callable[[Any, str, str], types.CodeType]
 
@@ -119,16 +120,16 @@ class CellProgram(Program):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
             for part in ast.walk(node):
                 if isinstance(part, (ast.Yield, ast.YieldFrom)):
-                    return Refusal("statement", "it yields")
+                    return Refusal("statement", Message("refused.yields"))
                 if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in FRAME_CALLS:
-                    return Refusal("effect", f"{part.func.id} looks at the names around it")
+                    return Refusal("effect", Message("refused.looks_around", {"name": part.func.id}))
                 if isinstance(part, _SCOPES) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(part)):
-                    return Refusal("statement", "it binds a name with := inside a comprehension")
+                    return Refusal("statement", Message("refused.walrus"))
             return None
         if isinstance(node, ast.With) and is_scope(node):
             return None
         keyword = _KEYWORDS.get(type(node), type(node).__name__.lower())
-        return Refusal("statement", f"a `{keyword}` statement is not captured")
+        return Refusal("statement", Message("refused.keyword", {"keyword": keyword}))
 
     # ---- code
     def plain_code(self, statement: Statement) -> types.CodeType:

@@ -15,7 +15,7 @@ from jitlab.capture.control.exactness import watch_cast
 from jitlab.capture.numpy_calls.functions import call_function
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.layouts import is_writeable
-from jitlab.capture.numpy_calls.numpy_traits import is_foreign
+from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.positions import describe, here, source_text
 from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source
 from jitlab.ops.base import Unsupported
@@ -155,7 +155,7 @@ class Arrays(Loops):
     def foreign(self, x: Any) -> Exception:
         """What ends a recording in which a masked array, a matrix or the like would have to be a plain array."""
         kind = type(x)
-        self.refused = NotReplayable("foreign_type", f"it works on a {kind.__module__}.{kind.__qualname__}")
+        self.refused = NotReplayable("foreign_type", "works_on", kind=full_name(kind))
         return self.refused
 
     def check_plain(self, *operands: Any) -> None:

@@ -117,7 +117,7 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
     if x.readonly and (x._locked or not (x._cell.input is not None and capture.is_moving(x._cell.input))):
         raise ValueError("assignment destination is read-only")
     if x._locked is Lock.WARNS:
-        raise NotReplayable("aliasing", "it writes into what np.broadcast_arrays shows several times: NumPy warns of that")
+        raise NotReplayable("aliasing", "writes_broadcast")
     if x._cell.detached:
         by_data = x._cell.by_data
         raise errors.CaptureError(
@@ -127,7 +127,7 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
             hint="write into the array itself, or take a .copy() first",
         )  # fmt: skip
     if any(cell.readonly or cell.detached or cell.is_locked() for cell in x._cell.reaches()):
-        raise NotReplayable("aliasing", "it writes into an array that may be one that is only read, which the data decides")
+        raise NotReplayable("aliasing", "writes_chosen")
 
 
 def set_attribute(capture: Arrays, x: Tensor, name: str, value: Any) -> None:

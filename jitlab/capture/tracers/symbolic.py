@@ -57,7 +57,7 @@ class Loops:
         Until `leave_loop` it counts as known that there is an iteration. Raises NotRolled where no sample can stand for all.
         """
         if count is not None and int(count) < 1:
-            raise NotRolled("extents", f"a loop of {poly(count)} iterations has too few to be told from none")
+            raise NotRolled("extents", "few_iterations", count=poly(count))
         bounds = self.bounds
         state = bounds.state()
         symbol = bounds.unique("i")
@@ -196,7 +196,7 @@ class LoopIndex(Symbolic):
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
-            raise NotRolled("index_value", "pow() with a modulus needs the loop's index as a number")
+            raise NotRolled("index_value", "power_modulus")
         if type(exponent) is int and 0 <= exponent <= 8:
             power: int = 1
             for _ in range(exponent):
@@ -205,7 +205,7 @@ class LoopIndex(Symbolic):
         if isinstance(exponent, (int, float)) and not isinstance(exponent, np.generic):
             low = self.bounds[0]
             if low is None or low < (1 if exponent < 0 else 0):
-                raise NotRolled("index_value", f"a root or an inverse of {self.extent.expr}, which may be negative or 0")
+                raise NotRolled("index_value", "root_of", value=self.extent.expr)
             if isinstance(exponent, int) and exponent >= 0:
                 self._too_large()
             return self.capture.perform(apply_operator, "__pow__", _as_float(self.tensor()), float(exponent))
@@ -215,7 +215,7 @@ class LoopIndex(Symbolic):
         low, high = self.bounds
         if isinstance(base, (int, float)) and not isinstance(base, np.generic):
             if low is None or low < 0:
-                raise NotRolled("index_value", f"a power with the exponent {self.extent.expr}, which may be negative")
+                raise NotRolled("index_value", "exponent", value=self.extent.expr)
             if isinstance(base, float):
                 return self.capture.perform(apply_operator, "__rpow__", _as_float(self.tensor()), base)
             if high is None or abs(int(base)) ** min(high, 64) >= 2**63:
@@ -224,7 +224,7 @@ class LoopIndex(Symbolic):
         return self.array_operator("rpow", base)
 
     def _too_large(self) -> Any:
-        raise NotRolled("index_value", f"a power of {self.extent.expr} may not fit into 64 bits")
+        raise NotRolled("index_value", "large", what=f"a power of {self.extent.expr}")
 
     def __rshift__(self, count: Any) -> Any:
         if type(count) is int and 0 <= count < 63:
@@ -234,7 +234,7 @@ class LoopIndex(Symbolic):
     def __lshift__(self, count: Any) -> Any:
         if type(count) is int and 0 <= count < 32:
             return self.capture.integer(self.extent * (1 << count))
-        raise NotRolled("index_value", f"{self.extent.expr} shifted may not fit into 64 bits")
+        raise NotRolled("index_value", "large", what=f"{self.extent.expr} shifted")
 
     def __rlshift__(self, base: Any) -> Any:
         return base * 2**self if type(base) is int else self.array_operator("rlshift", base)
@@ -254,7 +254,7 @@ class LoopIndex(Symbolic):
 
     def __round__(self, digits: Any = None) -> LoopIndex:
         if digits is not None and operator.index(digits) < 0:
-            raise NotRolled("index_value", f"{self.extent.expr} rounded to tens")
+            raise NotRolled("index_value", "rounded", value=self.extent.expr)
         return self
 
     def __trunc__(self) -> LoopIndex:
@@ -283,10 +283,10 @@ class LoopIndex(Symbolic):
     def __bool__(self) -> bool:
         if self.is_never(0):
             return True
-        raise NotRolled("index_value", f"whether {self.extent.expr} is 0 is not the same in every iteration")
+        raise NotRolled("index_value", "zero_at_times", value=self.extent.expr)
 
     def __hash__(self) -> int:
-        raise NotRolled("index_value", f"{self.extent.expr} is looked up in a dict or a set")
+        raise NotRolled("index_value", "index_looked_up", value=self.extent.expr)
 
     def __int__(self) -> int:
         return operator.index(self)
@@ -298,7 +298,7 @@ class LoopIndex(Symbolic):
         return complex(operator.index(self))
 
     def __str__(self) -> str:
-        raise NotRolled("index_value", f"the text of {self.extent.expr} is asked for")
+        raise NotRolled("index_value", "text_of", value=self.extent.expr)
 
     def __format__(self, spec: str) -> str:
         return str(self)
@@ -385,10 +385,10 @@ class SymbolicRange:
         return SymbolicRange(self.capture, last, self.start - self.step, -self.step)
 
     def __iter__(self) -> Any:
-        raise NotRolled("index_value", "the numbers of this range are not the same in every iteration")
+        raise NotRolled("index_value", "other_range")
 
     def __len__(self) -> int:
-        raise NotRolled("index_value", "the length of this range is not the same in every iteration")
+        raise NotRolled("index_value", "other_range_length")
 
 
 def symbolic_range(capture: Arrays, *args: Any) -> SymbolicRange:
@@ -403,7 +403,7 @@ def symbolic_range(capture: Arrays, *args: Any) -> SymbolicRange:
             raise ValueError("range() arg 3 must not be zero")
         step = int(step)
     elif not capture.bounds.proves_unequal(step, 0):
-        raise NotRolled("index_value", f"the step {step.expr} of a range may be 0, or of either sign")
+        raise NotRolled("index_value", "range_step", step=step.expr)
     return SymbolicRange(capture, start, stop, step)
 
 
@@ -569,7 +569,7 @@ def _check_divisor(capture: Arrays, x: Any) -> None:
     elif not capture.bounds.proves_unequal(value, 0):
         if not isinstance(value, Moving):
             raise ZeroDivisionError("division by zero")
-        raise NotRolled("zero_division", f"{value.expr} may be 0, and Python's division by 0 is an error")
+        raise NotRolled("zero_division", "may_be_zero", value=value.expr)
 
 
 def _is_integer_scalar(x: Tensor) -> bool:

@@ -285,7 +285,7 @@ class Tensor:
                 why="it would change an object outside of the recording", hint="x = x.reshape(...)",
             )  # fmt: skip
         if getattr(capture.graph, "outer", None) is not None:
-            raise NotRolled("kind", "an array gets another shape in it")
+            raise NotRolled("kind", "other_shape")
         other = self.reshape(shape)
         if other._cell is not cell:
             raise AttributeError(

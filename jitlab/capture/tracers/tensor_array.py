@@ -98,7 +98,7 @@ class TensorArray:
                 else:
                     self._check(most, growing=True)
             elif most is None or any(b.graph.name in ("then", "else") for b in capture.blocks):
-                raise NotReplayable("data_dependent_shape", "only a run knows how many elements a TensorArray gets")
+                raise NotReplayable("data_dependent_shape", "tensor_array")
             self._plan.size = max(self._plan.size, most + 1)
         if self._rows is None or self._plan.size > self._size:
             raise Unprepared

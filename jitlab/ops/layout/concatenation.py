@@ -186,7 +186,7 @@ def roll(x: Node, shift: int, axis: int | None) -> Node:
     axis = normalize_axis(axis, x.ndim)
     n = x.shape[axis]
     if not fixed(n):
-        raise NotRolled("extents", f"np.roll along an axis of length {poly(n)}, which moves with the loop")
+        raise NotRolled("extents", "moving_axis", name="np.roll", length=poly(n))
     if int(n) == 0 or shift % int(n) == 0:
         return x
     whole = shift - shift % int(n)  # a multiple of n: shifts beyond the length wrap

@@ -58,7 +58,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> N
         if not int(before) and not int(after):
             continue
         if not fixed(x.shape[axis]):
-            raise NotRolled("extents", f"np.pad along an axis of length {poly(x.shape[axis])}, which moves with the loop")
+            raise NotRolled("extents", "moving_axis", name="np.pad", length=poly(x.shape[axis]))
         if mode == "linear_ramp":
             x = _with_ramps(x, axis, (before, after), ends[axis])
         elif mode in STATISTICS:

@@ -160,7 +160,7 @@ def _range_dtype(*numbers: Any) -> np.dtype:
 def _range_length(start: Any, stop: Any, step: Any) -> int:
     """How many elements arange has; an Extent where the bounds are."""
     if isinstance(step, Moving) or (isinstance(step, float) and any(isinstance(n, Moving) for n in (start, stop))):
-        raise NotRolled("extents", "np.arange with steps that move with the loop")
+        raise NotRolled("extents", "moving_steps")
     if step == 0:
         raise ZeroDivisionError("division by zero")
     if any(isinstance(n, Moving) for n in (start, stop)):

@@ -142,7 +142,7 @@ def _check_exponent(dtype: np.dtype, y: Any, x: Any) -> None:
     if isinstance(y, Moving):
         if at_least(y, 0):
             return
-        raise NotRolled("index_value", f"an integer to the power of {y.expr}, which is negative")
+        raise NotRolled("index_value", "negative_power", value=y.expr)
     if isinstance(y, Node):
         from jitlab.ops.leaf_operations import Constant
 

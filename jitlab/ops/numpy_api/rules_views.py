@@ -220,7 +220,7 @@ def array_split(x: ArrayType, indices_or_sections: Any, axis: Any = 0) -> list[S
     axis = as_axis(axis, x.ndim)
     n = x.shape[axis]
     if not fixed(n):
-        raise NotRolled("extents", f"a split of an axis of length {poly(n)}, which moves with the loop")
+        raise NotRolled("extents", "moving_split", length=poly(n))
     bounds = _bounds(indices_or_sections, n)
     if bounds is None:
         sections = as_count(indices_or_sections)

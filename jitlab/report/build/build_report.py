@@ -10,7 +10,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.events import Cause, VariantCause
-from jitlab.messages import Message, units
+from jitlab.messages import Message, plain, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.origin import origin
 from jitlab.report.recording import Recording, Sampled, Tally, known_plan
@@ -348,7 +348,8 @@ def _variants(recording: Recording, titles: Titles) -> list[Json]:
 
 
 def _variant_message(cause: str, event: Any) -> Message:
-    return Message(f"variant.{cause}", {"change": wording.change_text(event.argument, event.before, event.after), "least": SMALL})
+    change = wording.change_text(event.argument, event.before, event.after)
+    return Message(f"variant.{cause}", {"change": change, "least": SMALL})
 
 
 def _small_extents(recording: Recording) -> list[tuple[Any, str]]:
@@ -406,14 +407,14 @@ def _statements(recording: Recording) -> list[Json]:
     told = wording.with_values
     return whole_statements([
         {
-            "text": _source_line(lines) or why or code, "lines": _spans(lines),
-            "reason": {
-                "code": code, "text": told(why or wording.statement_reason(code), tally.met, tally.more),
-                "args": {"why": why, "met": list(tally.met), "more": tally.more},
-            },
+            "text": _source_line(lines) or str(said) or code, "lines": _spans(lines),
+            "reason": _refused(
+                code, said, told(str(said) or wording.statement_reason(code), tally.met, tally.more),
+                **({"met": list(tally.met), "more": tally.more} if tally.met else {}),
+            ),
             "seconds": tally.ns / 1e9, "calls": tally.calls,
         }
-        for (code, why, lines), tally in recording.statements.items()
+        for (code, said, lines), tally in recording.statements.items()
         if code != "compiled_function"
     ])  # fmt: skip
 
@@ -424,10 +425,15 @@ def _loops(recording: Recording, titles: Titles) -> list[Json]:
         {
             "function": titles.function(function), "text": _loop_head(lines) or "loop", "lines": _spans(lines),
             "iterations": tally.iterations, "times": tally.times,
-            "reason": {"code": code, "text": wording.loop_reason(code, why), "args": {"why": why}},
+            "reason": _refused(code, said, wording.loop_reason(code, said)),
         }
-        for (function, code, why, lines), tally in recording.loops.items()
+        for (function, code, said, lines), tally in recording.loops.items()
     ]  # fmt: skip
+
+
+def _refused(code: str, said: Message, text: str, **more: Any) -> Json:
+    """Why something is Python's: the kind of reason, and what it is in words."""
+    return {"code": code, "text": text, "detail": said.name, "args": {**plain(said.args), **more}}
 
 
 def _loop_head(lines: Iterable[Any]) -> str:

@@ -39,10 +39,10 @@ class _Noted:
     def spans(self) -> Iterator[Span]:
         about = self.calls.about
         if about.statement is not None:
-            reason, text, lines = about.statement
+            reason, said, lines = about.statement
             kept = zip(self.calls.starts[self.first :].tolist(), self.calls.durations[self.first :].tolist(), strict=True)
             for start, duration in kept:
-                yield Span(text, reason, "statement", start, duration, lines=lines)
+                yield Span(str(said), reason, "statement", start, duration, lines=lines)
         for launch, starts, durations, kernels in self.calls.launches():
             launched = zip(*(part[self.first :].tolist() for part in (starts, durations, kernels)), strict=True)
             for start, duration, times in launched:

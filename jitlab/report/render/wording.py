@@ -13,14 +13,14 @@ from jitlab import messages
 from jitlab.costs import short_numbers
 from jitlab.ir import cell_names, told
 from jitlab.ir.graphs.dot import line_text as line_text
-from jitlab.messages import units
+from jitlab.messages import Message, units
 from jitlab.messages.escape import clean
 
 
-def loop_reason(code: str, text: str) -> str:
+def loop_reason(code: str, said: Message) -> str:
     """Why a loop was not rolled: the rule, then what broke it."""
     rule = messages.text(f"loop.{code}") if code in messages.codes("loop") else ""
-    detail = clean(text).strip().removesuffix(".")
+    detail = clean(said).strip().removesuffix(".")
     return ": ".join(filter(None, (rule, detail))) or code.replace("_", " ")
 
 

@@ -41,7 +41,7 @@ export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.na
   called: text(v.called), loop: text(v.loop), iterations: number(v.iterations), endsEarly: flag(v.ends_early),
   device: text(v.device) });
 export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text), clause: words(v.clause),
-  rest: words(v.rest), sizeIn: text(v.size_in) });
+  rest: words(v.rest), sizeIn: text(v.size_in), detail: text(v.detail) });
 export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), cluster: text(v.cluster), ops: texts(v.ops),
