@@ -28,6 +28,7 @@ from jitlab.ir import (
     Sources,
     whole_plan,
 )  # fmt: skip
+from jitlab.ir.plans.call_forms import CallForm
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -407,31 +408,32 @@ class Executable:
         later = clusters[clusters.index(cluster) + 1 :]
         return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
 
-    def warm(
-        self, form: type | None, scalars: Sequence[bool], tells_call: bool = True, in_place: bool = False
-    ) -> Entry | None:
+    def warm(self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True) -> Entry | None:
         """A way to run this trace without Python, or None when it has to go through Python.
 
-        For plans of clusters alone, contiguous arguments. `scalars`: which of the graph's outputs are given back as NumPy
-        scalars; `form`: how they are packed; `tells_call`: the entry answers for the whole function when somebody records its
-        calls; `in_place`: as `run_in_place`, under the same conditions, where nothing can fail.
+        For plans of clusters alone, of calls of this form; `arguments`: of one, None: all of them lie row by row. What the form
+        writes is stored where it lies, as in `run_in_place`, where nothing can fail. `tells_call`: the entry answers for the
+        whole function when somebody records its calls.
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
             return None
         if any(n.op.is_parameter for n in graph.outputs):
             return None
+        device, in_place = self.target.device, bool(form.writes) and self._may_fail is False
+        values = {} if arguments is None else dict(zip(graph.parameters, map(device.array, arguments), strict=True))
         variants = []
         for cluster in clusters:
-            ends = frozenset(self._endings.get(cluster.name, ())) if in_place and self._may_fail is False else NONE
-            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), ends))
+            ends = frozenset(self._endings.get(cluster.name, ())) if in_place else NONE
+            layouts = tuple(device.layout_of(values[n]) if n in values else "C" for n in cluster.inputs)
+            variant = self._variants.get((cluster.name, layouts, ends))
             if variant is None or variant.launcher.lowered.copies:
                 return None
             variants.append(variant)
         target, *others = dict.fromkeys(self._targets.values())
         if others:
             return None
-        entry = target.entry(graph, [variant.launcher for variant in variants], form, scalars)
+        entry = target.entry(graph, [variant.launcher for variant in variants], form)
         if entry is None:
             return None
         launched = tuple(map(_launched, clusters, variants))

@@ -17,6 +17,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.ir import Graph, Lowered, Origins, Shape
+from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.support import native_call_log
 from jitlab.support.lazy import lazy
@@ -120,11 +121,9 @@ class Device(ABC):
 
 
 class Entry(ABC):
-    """One signature's way through a trace without Python."""
+    """The way of calls of one form through a trace without Python."""
 
     site: native_call_log.Site | None = None  # where its calls are noted, None when they can't be
-    #: (output of the graph, parameter) for what is stored into arguments: it is no result of the builtin function.
-    stored: Sequence[tuple[int, int]] = ()
 
     @abstractmethod
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
@@ -236,11 +235,9 @@ class Target(ABC):
         """Is what it compiles with in this process already?"""
         return True
 
-    def entry(
-        self, graph: Graph, launchers: Sequence[Launcher], form: type | None, scalars: Sequence[bool]
-    ) -> Entry | None:
-        """A way for warm calls that Python has no part in, for launches one after the other that compute the graph's outputs;
-        None: there is none. `scalars`: which outputs are given back as NumPy scalars; `form`: how they are packed."""
+    def entry(self, graph: Graph, launchers: Sequence[Launcher], form: CallForm) -> Entry | None:
+        """A way for calls of this form that Python has no part in, for launches one after the other that compute the graph's
+        outputs; None: there is none."""
         return None
 
     def python_entry(

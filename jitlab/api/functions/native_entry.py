@@ -15,8 +15,11 @@ import numpy as np
 from jitlab import events
 from jitlab.api.settling import Kind
 from jitlab.capture import Trace
+from jitlab.capture.guards.described_calls import Described, Undescribed
 from jitlab.capture.guards.tracetypes import VariableType
 from jitlab.config import settle_is_off
+from jitlab.ir import plain
+from jitlab.ir.plans.call_forms import ArrayOf, CallForm, NumberOf, Output, Packed
 from jitlab.runtime import Executable
 from jitlab.support import locks, native_call_log
 from jitlab.support.direct_calls import DirectCalls
@@ -29,29 +32,45 @@ if TYPE_CHECKING:
     from .jit import Jit
     from .tracing import Function
 
-#: A signature that was called so often gets a C function of its own; a `function` has at most so many of them.
+#: A trace that was called so often is run by C; a `function` has at most so many C functions in front.
 WARM_CALLS, MAX_ENTRIES = 5, 4
 
 #: In the class of one such function: the class that it was made of.
 _BEHIND = "_class_behind"
 
 
-def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs: dict[str, Any]) -> None:
-    """From now on a C function answers such calls, where that can be; `call(function, ...)` answers the others."""
-    form = trace.plain_results()
-    arrays = all(x.is_array and not x.captured for x in trace.inputs)
-    if not isinstance(trace.executable, Executable) or form is None or kwargs or not arrays:
+def add_entry(
+    function: Function, call: Callable[..., Any], trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any],
+    leaves: Sequence[Any],
+) -> None:  # fmt: skip
+    """From now on a C function answers such calls, where that can be; `call(function, ...)` answers the others. `leaves`: the
+    arrays and numbers of this call, as its key has them."""
+    trace.next_entry *= 2
+    executable = trace.executable
+    if len(function._warm) >= MAX_ENTRIES or not isinstance(executable, Executable):
         return
-    if not all(layout.is_rows for layout in trace.layouts):  # the C function takes arrays that lie row by row
+    if isinstance(function.python_function, WeakMethod) or trace.guards or trace.same or trace.generators:
         return
-    if len(function._warm) >= MAX_ENTRIES:
-        return
-    if [x.path for x in trace.inputs] != list(function._signature.names) or isinstance(function.python_function, WeakMethod):
-        return  # an array in a list is another signature than the array itself
+    captured = len(trace.inputs) > len(trace.leaves)
     recording = function._recent.get(id(trace))
-    if recording is None or any(isinstance(t, VariableType) for t in recording.concrete.function_type.tensors()):
+    if captured or recording is None or any(isinstance(t, VariableType) for t in recording.concrete.function_type.tensors()):
         return
-    warm = trace.executable.warm(*form)
+    described = Described(exact=bool(trace.layouts))
+    try:
+        values, _ = described.arguments(function._signature.signature, args, kwargs)
+        if len(leaves) != len(described.leaves) or any(x is not y for x, y in zip(leaves, described.leaves, strict=True)):
+            return  # what comes is converted first
+        inputs = tuple(described.first.get(leaf, leaf) for leaf in trace.leaves)
+        form = CallForm(
+            len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(inputs.__getitem__),
+            distinct=described.distinct(), writes=tuple((inputs[n], output) for n, output in trace.writes),
+        )  # fmt: skip
+    except Undescribed:
+        return
+    text = repr((id(trace), form))
+    if text in function._forms:
+        return
+    warm = executable.warm(form, [leaves[leaf] for leaf in trace.leaves])
     if warm is None:
         return
     counter = ctypes.c_int64(0)
@@ -59,12 +78,18 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
     trace.costs.count_natively(counter)
     function._counters.append(counter)
+    function._forms.add(text)
     kept = [*function._warm, (entry, keep)]
     if function._warm:
         function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
         return
     function._warm = kept
     _set_in_front(function, entry, {}, kept)
+
+
+def _interned(name: str) -> str:
+    """As a call has it that writes the name."""
+    return sys.intern(str(name))
 
 
 def _set_in_front(function: Any, entry: Any, fields: dict[str, Any], kept: list[Any]) -> None:
@@ -170,24 +195,22 @@ def warm_up(trace: Trace) -> None:
     executable, run = trace.executable, trace.run
     if not isinstance(executable, Executable) or run is None or (trace.writes and getattr(trace, "moving", None)):
         return
-    scalar_outputs = [not node.shape for node in executable.graph.outputs]
-    warm = executable.warm(list, scalar_outputs, tells_call=False, in_place=bool(trace.writes))
+    parameters, outputs = executable.graph.parameters, executable.graph.outputs
+    values = tuple(
+        ArrayOf(n, np.dtype(node.dtype), plain(node.shape)) if input.is_array
+        else NumberOf(n, np.dtype(node.dtype).type, np.dtype(node.dtype))
+        for n, (node, input) in enumerate(zip(parameters, trace.inputs, strict=True))
+    )  # fmt: skip
+    gives = Packed(list, tuple(Output(n, not node.shape) for n, node in enumerate(outputs)))
+    form = CallForm(
+        len(values), (), values, tuple(range(len(values))), gives, writes=tuple(trace.writes), is_whole=False
+    )  # fmt: skip
+    warm = executable.warm(form, None, tells_call=False)
     if warm is None:
         return
     entry, keep = warm.make(events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
-    scalars = [n for n, input in enumerate(trace.inputs) if not input.is_array]
-    stored, total = warm.stored, len(scalar_outputs)
 
     def run_warm(inputs: Sequence[Any], keep: Any = keep) -> list[Any]:
-        arrays = inputs
-        if scalars:
-            arrays = list(inputs)
-            for n in scalars:
-                arrays[n] = np.asarray(arrays[n])
-        outputs: list[Any] = entry(*arrays)
-        if stored and len(outputs) < total:  # else Python ran it
-            for output, number in stored:
-                outputs.insert(output, inputs[number])
-        return outputs
+        return entry(*inputs)  # type: ignore[no-any-return]
 
     trace.run = run_warm

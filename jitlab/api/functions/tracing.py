@@ -34,7 +34,7 @@ from .binding import Binder
 from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction
 from .dispatch import functions_run_eagerly, inlined
-from .native_entry import WARM_CALLS, add_entry
+from .native_entry import add_entry
 from .traces import Traces
 from .weak_methods import BoundFunction, WeakMethod
 
@@ -100,6 +100,7 @@ class Function(Traces):
         self._bound: dict[int, tuple[weakref.ref[Any], Function, weakref.ref[BoundFunction]]] = {}  # by the id of an instance
         self._warned: set[str] = set()
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
+        self._forms: set[str] = set()  # of calls, which they answer
         self._native_calls = 0  # of those, how many the retrace warning knows of
         is_method = isinstance(python_function, WeakMethod)
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
@@ -228,8 +229,8 @@ class Function(Traces):
         if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
             return self._run_as_python((args, kwargs), found)
         trace, leaves = found
-        if trace.costs.calls + 1 == WARM_CALLS:
-            add_entry(self, Function.__call__, trace, kwargs)
+        if trace.costs.calls + 1 >= trace.next_entry:
+            add_entry(self, Function.__call__, trace, args, kwargs, leaves)
         self._check_bindings(trace)
         return self._perform(trace, (args, kwargs), trace.collect(leaves), (), started)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from jitlab.capture.control.chosen_memory import Chosen
 from jitlab.capture.guards.changes import Change, layout_change
+from jitlab.capture.guards.described_calls import Undescribed
 from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.layouts import Layout, is_writeable, order_of
@@ -22,6 +23,7 @@ from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import Graph, Node, Source, Symbolic, plain
 from jitlab.ir.graphs.graph import must_run
+from jitlab.ir.plans.call_forms import Argument, Fixed, Output, Packed
 from jitlab.messages import Message
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.views import Reshape, View, transpose_view
@@ -40,6 +42,10 @@ class Compiled(Protocol):
     """What runs a trace, as far as it is known here: the stages stand above (`compile.py`)."""
 
     costs: Costs
+
+
+#: A form of call that came so often gets a C function of its own.
+FIRST_ENTRY = 5
 
 
 @dataclass
@@ -67,6 +73,7 @@ class Trace:
     run: Run | None = None
     is_warm: bool = False  # a C function runs it, or none can
     costs: Costs = field(default_factory=Costs)
+    next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -88,17 +95,9 @@ class Trace:
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])
 
-    def plain_results(self) -> tuple[type | None, list[bool]] | None:
-        """(None, tuple or list; which results are scalars) when a call gives just the graph's outputs in order, else None."""
-        many = isinstance(self.build, _Container)
-        leaves = self.build.items if isinstance(self.build, _Container) else [self.build]
-        if not all(isinstance(leaf, _Leaf) and leaf.is_plain for leaf in leaves) or self.writes or self.guards or self.same:
-            return None
-        if [leaf.output for leaf in leaves] != list(range(len(self.graph.outputs))):  # type: ignore[attr-defined]
-            return None
-        if many and self.build.kind not in (tuple, list):  # type: ignore[attr-defined]
-            return None
-        return (self.build.kind if many else None), [leaf.is_scalar for leaf in leaves]  # type: ignore[attr-defined]
+    def gives(self, leaf_of: Callable[[Any], int]) -> Any:
+        """What a call gives, told for machine code. `leaf_of`: the leaf of an input, by its number or its place."""
+        return _told(self.build, leaf_of)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """The guards beyond the signature hold for these argument leaves."""
@@ -500,9 +499,10 @@ class _Leaf:
 
     @property
     def is_plain(self) -> bool:
-        """A graph output as it is."""
+        """A graph output or an input as it is, or a Python number of one."""
         is_itself = not (self.path or self.is_another or self.lock or self.others) and self.picked is None
-        return self.input < 0 and is_itself and self.slot is None and self.number is None and self.kind < 0
+        is_number = self.number is None or (self.is_scalar and self.number in (float, int, bool))
+        return is_itself and self.slot is None and is_number and self.kind < 0
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -577,8 +577,19 @@ def _real_view(view: View, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
-def _constant(value: Any) -> Build:
-    return lambda outputs, inputs: value
+class _Same:
+    """The same object each time."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.value
+
+
+_constant = _Same
 
 
 class _Container:
@@ -602,6 +613,31 @@ class _Container:
             items = [item(outputs, inputs) for item in self.items]
             known = outputs[-1][self.slot] = self.kind(items if self.keys is None else zip(self.keys, items, strict=True))
         return known
+
+
+def _told(build: Build, leaf_of: Callable[[Any], int]) -> Any:
+    """What a part of a result is, for machine code."""
+    if isinstance(build, _Same):
+        return Fixed(build.value)
+    if isinstance(build, Found):
+        return Argument(leaf_of(build.code))
+    if isinstance(build, _Leaf) and build.is_plain:
+        return Argument(leaf_of(build.input)) if build.input >= 0 else Output(build.output, build.is_scalar, build.number)
+    if isinstance(build, _Container) and build.slot is None and build.kind in (tuple, list, dict):
+        return Packed(build.kind, tuple(_told(item, leaf_of) for item in build.items), tuple(build.keys or ()))
+    raise Undescribed("machine code does not make such a result")
+
+
+class Found:
+    """An object of the user's, which stays that object: `code` says where it stands."""
+
+    __slots__ = ("code", "function")
+
+    def __init__(self, code: str, function: Callable[[Sequence[Any]], Any]) -> None:
+        self.code, self.function = code, function
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.function(outputs[-3])
 
 
 def _kind(x: Any) -> Callable[[Any], Any]:

@@ -140,6 +140,11 @@ class Lookup:
         self.steps: list[str | Guard] = []
         self.functions: list[tuple[str, Defined]] = []  # the user's, with the code that finds each
         self._why: Any = None
+        self.reads: Sequence[Read] = ()
+        self.attributes: Sequence[Attributes] = ()
+        self.computed: Mapping[int, str] = {}  # the text of inputs that are made of numbers
+        self.looks_at_numbers = False  # their values decide
+        self.does_more = False  # than to read, and to look at what was read
 
     def function(self) -> Any:
         """What gathers for a call: gives its inputs and numbers, or None."""
@@ -312,6 +317,10 @@ def lookup_of(
 ) -> Lookup:
     """The lookup of one trace; it takes the call's arguments where there is a call."""
     writer = _Writer(constants, inputs)
+    lookup = writer.lookup
+    lookup.reads, lookup.attributes, lookup.computed = reads, attributes, computed
+    lookup.looks_at_numbers = bool(number_guards)
+    lookup.does_more = bool(fixed or value_guards or moving or defaults)
     for n, value in fixed.items():
         writer.code(f"i{n} = {constants.name(value)}")
     for found_in in attributes:
@@ -334,7 +343,7 @@ def lookup_of(
         writer.layout(layout)
     gathered = ", ".join(f"i{n}" for n in range(len(inputs)))
     writer.code(f"return [{gathered}], ({''.join(f'v{n}, ' for n in range(writer.slots))})")
-    return writer.lookup
+    return lookup
 
 
 def _read_change(read: Read, found: Any) -> Change:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from jitlab.ir import Graph, Lowered, Shape
+from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.targets.target import Compiled, Origin, Peaks, PlainCall, Target
 
@@ -55,10 +56,8 @@ class CpuTarget(Target):
     def last_tier(self, program: Program) -> str:
         return final_tier(program)
 
-    def entry(
-        self, graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]  # type: ignore[override]
-    ) -> CEntry | None:
-        return c_entry(graph, launchers, form, scalars)
+    def entry(self, graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) -> CEntry | None:  # type: ignore[override]
+        return c_entry(graph, launchers, form)
 
     def python_entry(
         self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],

@@ -10,9 +10,9 @@ import numpy as np
 from jitlab.targets.target import Device
 
 from . import host_calls
+from .argument_code import DATA
 from .buffers import pool
 from .entry import layout_is_known
-from .entry_code import DATA
 
 
 def address_of(array: np.ndarray) -> int:

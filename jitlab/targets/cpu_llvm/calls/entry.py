@@ -1,41 +1,31 @@
 """The C function behind a warm call: checks exact arguments, makes the results, runs the machine code.
 
 It knows the layout of NumPy's array object (public through its macros and stable in 2.x); `layout_is_known` verifies that on
-a real array first. Whatever differs from the one signature it was made for goes on to `self`, the Python way.
+a real array first. Whatever differs from the one form it was made for goes on to what it stands in front of, the Python way.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from jitlab.ir import Graph, Node, plain
+from jitlab.ir import TRACED_DTYPES, Graph, Node, plain
+from jitlab.ir.plans.call_forms import ArrayOf, CallForm, leaves_of_form, outputs_of, with_stored
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import Entry
 
+from .argument_code import ALIGNED, DATA, DESCR, DIMS, FLAGS, NDIM, ROWS, STRIDES, WRITEABLE
 from .buffers import ALIGNMENT, POOLED_BYTES
+from .code_lines import HEAD, are_known
 from .context import ContextLayout
-from .entry_code import (
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    HEAD,
-    NDIM,
-    NEW_FROM_DESCR,
-    WANTED_FLAGS,
-    Argument,
-    Launch,
-    Result,
-    Warm,
-    entry_text,
-)
+from .entry_code import NEW_FROM_DESCR, EntryCode, Launch, Result, Warm
 
 if TYPE_CHECKING:
     from .launcher import ContextLauncher
@@ -58,11 +48,24 @@ class CEntry(Entry):
         self._keep = [(launcher.code, launcher.constants) for launcher in launchers]
 
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
-        text = entry_text(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
-        loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
-        slowly: Any = partial(otherwise)
-        slowly.keep = keep = (loaded, self, busy, calls)  # what the C function reads goes with it, not with who made it
-        return builtin(defined(name.encode(), loaded.address("warm")), slowly), keep
+        entry = EntryCode(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
+        code = entry.code
+        loaded = _loaded(code.text("warm"))
+        table = np.array(code.words, np.int64).tobytes()
+        keep = loaded, self, busy, calls, code.kept  # what the C function reads goes with it, not with who made it
+        return builtin(defined(name.encode(), loaded.address("warm")), (otherwise, table, keep)), keep
+
+
+def _loaded(text: str) -> machine.Loaded:
+    """The code of C functions that do the same in their forms: one of a text, compiled once on a machine."""
+    known = _codes.get(text)
+    if known is None:
+        known = machine.load(machine.object_cache().compile(text, "quick")[0], ["warm"])
+        known = _codes.setdefault(text, known)
+    return known
+
+
+_codes: WeakValueDictionary[str, machine.Loaded] = WeakValueDictionary()
 
 
 def builtin(definition: int, bound: Any) -> Any:
@@ -87,18 +90,25 @@ def defined(name: bytes, code: int) -> int:
     return int(place)
 
 
-def c_entry(
-    graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]
-) -> CEntry | None:
-    """A C function for plans with small results and little scratch; its arguments are contiguous. What a launcher stores into
-    arguments is no result: nothing of it may fail."""
+def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) -> CEntry | None:
+    """A C function for plans with small results and little scratch. What a launcher stores into arguments is no result: nothing
+    of it may fail."""
     stored = {new: old for launcher in launchers for new, old in launcher.lowered.in_place.items()}
-    made = [(n, is_scalar) for n, is_scalar in zip(graph.outputs, scalars, strict=True) if n not in stored]
-    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n, _ in made):
+    leaf_of = dict(zip(graph.parameters, form.inputs, strict=True))
+    kept = {at: leaf_of[stored[n]] for at, n in enumerate(graph.outputs) if n in stored}
+    form = replace(form, gives=with_stored(form.gives, kept))
+    used_outputs = {*outputs_of(form.gives), *(position for _, position in form.writes)}
+    made = {n: at for at, n in enumerate(graph.outputs) if n not in stored and at in used_outputs}
+    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n in made):
         return None
-    place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
+    leaves = {leaf.leaf: leaf for leaf in leaves_of_form(form) if isinstance(leaf, ArrayOf)}
+    copied = (leaf for leaf, at in form.writes if graph.outputs[at] in made)
+    if any(leaves[leaf].strides is not None for leaf in copied):
+        return None
+    place: dict[Node, tuple[str, int]] = {n: ("leaf", leaf) for n, leaf in leaf_of.items()}
+    strides = {n: leaves[leaf].strides for n, leaf in leaf_of.items() if leaf in leaves}
     place |= {new: place[old] for new, old in stored.items()}
-    place |= {n: ("result", i) for i, (n, _) in enumerate(made)}
+    place |= {n: ("output", at) for n, at in made.items()}
     launches, used = [], 0
     for launcher in launchers:
         lowered, pointers = launcher.lowered, []
@@ -110,23 +120,30 @@ def c_entry(
                 pointers.append((slot, *place[node]))
         pointers += [(slot, "scratch", used + offset) for slot, offset in launcher.scratch]
         used += launcher.scratch_bytes
-        launches.append(Launch(launcher.template, launcher.code.address, tuple(pointers)))
+        launches.append(Launch(_template(launcher, strides), launcher.code.address, tuple(pointers)))
     if used > SCRATCH_BYTES:
         return None
-    written = set(stored.values())
-    arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape), n in written) for n in graph.parameters)
-    results = tuple(Result(np.dtype(n.dtype), plain(n.shape), is_scalar) for n, is_scalar in made)
-    entry = CEntry(Warm(arguments, results, form, tuple(launches), used), launchers)
-    entry.stored = [(at, graph.parameters.index(stored[n])) for at, n in enumerate(graph.outputs) if n in stored]
-    return entry
+    results = {at: Result(np.dtype(n.dtype), plain(n.shape)) for n, at in made.items()}
+    return CEntry(Warm(form, results, tuple(launches), used), launchers)
+
+
+def _template(launcher: ContextLauncher, strides: Mapping[Node, tuple[int, ...] | None]) -> np.ndarray:
+    """What a launch starts from, with the strides of the form's arrays."""
+    if not launcher.strides:
+        return launcher.template
+    template = launcher.template.copy()
+    for symbol, position, axis in launcher.strides:
+        node = launcher.lowered.cluster.inputs[position]
+        known = strides[node]
+        assert known is not None, "an array in rows has no strides to be told"
+        template[symbol] = known[axis] // node.dtype.itemsize
+    return template
 
 
 @cache
 def layout_is_known() -> bool:
     """Does an array object of this process look as the emitted code expects? False leaves every call to Python."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or not sys.byteorder == "little":
-        return False
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not are_known() or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     array = np.zeros((3, 5), np.float32)
     try:
@@ -137,16 +154,23 @@ def layout_is_known() -> bool:
     def word(offset: int) -> int:
         return ctypes.c_int64.from_address(id(array) + offset).value
 
-    dims = (ctypes.c_int64 * 2).from_address(word(DIMS))
+    dims, strides = ((ctypes.c_int64 * 2).from_address(word(offset)) for offset in (DIMS, STRIDES))
+    wanted = ROWS | ALIGNED | WRITEABLE
     return bool(
         api[NEW_FROM_DESCR]
         and word(HEAD - 8) == id(np.ndarray)
         and word(DATA) == array.ctypes.data
         and ctypes.c_int32.from_address(id(array) + NDIM).value == 2
         and tuple(dims) == (3, 5)
+        and tuple(strides) == (20, 4)
         and word(DESCR) == id(np.dtype(np.float32))
-        and ctypes.c_int32.from_address(id(array) + FLAGS).value & WANTED_FLAGS == WANTED_FLAGS
+        and all(_holds_its_value(dtype.type(1)) for dtype in TRACED_DTYPES)
+        and ctypes.c_int32.from_address(id(array) + FLAGS).value & wanted == wanted
     )
+
+
+def _holds_its_value(scalar: Any) -> bool:
+    return bool(ctypes.string_at(id(scalar) + HEAD, scalar.itemsize) == scalar.tobytes())
 
 
 def _api() -> Any:

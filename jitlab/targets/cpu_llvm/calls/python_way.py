@@ -16,11 +16,10 @@ import numpy as np
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import PlainCall
 
+from .argument_code import DESCR, DIMS, NDIM
+from .code_lines import BYTES, HEAD, ITEMS
 from .entry import builtin, defined, layout_is_known
-from .entry_code import DESCR, DIMS, HEAD, NDIM
 
-#: Where a tuple has its first item, and bytes have theirs.
-ITEMS, BYTES = tuple.__basicsize__, bytes.__basicsize__ - 1
 #: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
 #: under way, of the types that are looked into, how many kinds of calls follow, and where they begin.
 BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, KINDS, FIRST = (8 * n for n in range(10))
@@ -32,7 +31,7 @@ def python_entry(
 ) -> Any:  # fmt: skip
     """A builtin function that calls `function` with the same arguments where the call is one of `calls`, else `otherwise`; None
     where that cannot be."""
-    if not layout_is_known() or not _lengths_are_known():
+    if not layout_is_known():
         return None
     words = [ctypes.addressof(word) for word in (*stops, under_way)]
     words += [id(np.ndarray), id(list), id(tuple), id(dict), len(calls)]
@@ -52,15 +51,6 @@ def _definition(name: str) -> int:
 @cache
 def _loaded() -> machine.Loaded:
     return machine.load(machine.object_cache().compile(_text())[0], ["call"])
-
-
-@cache
-def _lengths_are_known() -> bool:
-    """Does the length of a list, tuple and dict stand where the code reads it?"""
-    held: tuple[Any, ...] = ([1, 2, 3], (1, 2), {1: 1})
-    lengths = [ctypes.c_int64.from_address(id(x) + HEAD).value for x in held]
-    items = ctypes.c_void_p.from_address(id(held) + ITEMS).value
-    return lengths == [3, 2, 1] and items == id(held[0]) and ctypes.string_at(id(b"jit") + BYTES, 3) == b"jit"
 
 
 def _text() -> str:

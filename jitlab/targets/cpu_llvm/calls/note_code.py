@@ -1,0 +1,98 @@
+"""The code that notes a call, where somebody takes notes; `jitlab.support.native_call_log` says what a note is."""
+
+from __future__ import annotations
+
+import ctypes
+
+from jitlab import events
+from jitlab.support import native_call_log
+
+from .code_lines import Code
+from .context import ContextLayout
+
+
+class Note:
+    """The code of the notes of one C function; `site` None: calls that somebody watches take the Python way."""
+
+    def __init__(self, site: native_call_log.Site | None, code: Code) -> None:
+        self.site, self.code = site, code
+        self.lines, self.new = code.lines, code.new
+        self.is_taken = "false"
+        self.at = native_call_log.FIRST  # of the next launch
+
+    def start(self) -> None:
+        """Is this call noted? The Python way when it has to be seen there."""
+        code, new, site = self.code, self.new, self.site
+        watched = new(f"load i64, ptr {code.pointer(ctypes.addressof(native_call_log.watched))}")
+        self.is_taken = new(f"icmp ne i64 {watched}, 0")
+        if site is None:
+            code.check(new(f"icmp eq i64 {watched}, 0"))
+            return
+        size = site.about.lines * native_call_log.LINE
+        self.note, self.cell, self.clock = code.room(f"[{size} x i64]", 64), code.room("ptr"), code.room("i64")
+        self.lines += [f"  br i1 {self.is_taken}, label %seen, label %go", "seen:"]
+        words = code.pointer(ctypes.addressof(site.words))
+        code.check_same("i64", watched, code.at(words, 0, "i64"))
+        start = self._now()
+        code.check(new(f"icmp slt i64 {start}, {code.at(words, 8, 'i64')}"))
+        self._store(native_call_log.START, start)
+        self.lines += ["  br label %go", "go:"]
+
+    def launch(self, number: int, context: str) -> None:
+        """Before a launch: when, and where its code notes the processor's counter."""
+        if self.site is None:
+            return
+        self.lines += [f"  br i1 {self.is_taken}, label %watch{number}, label %launch{number}", f"watch{number}:"]
+        self._store(self.at, self._now())
+        slot = self.new(f"getelementptr i64, ptr {context}, i64 {ContextLayout.TIMES}")
+        self.lines += [f"  store ptr {self._place(self.at + 2)}, ptr {slot}", f"  br label %launch{number}", f"launch{number}:"]
+
+    def launched(self, number: int) -> None:
+        if self.site is None:
+            return
+        self.lines += [f"  br i1 {self.is_taken}, label %watched{number}, label %launched{number}", f"watched{number}:"]
+        self._store(self.at + 1, self._now())
+        self.at += 3 + len(self.site.about.launches[number].kernels)
+        self.lines += [f"  br label %launched{number}", f"launched{number}:"]
+
+    def write(self) -> None:
+        """Into the block, which is handed over first when it is full."""
+        if self.site is None:
+            return
+        code, new, lines, size = self.code, self.new, self.lines, self.site.about.lines
+        lines += [f"  br i1 {self.is_taken}, label %write, label %written", "write:"]
+        code.call("PyContextVar_Get", f"ptr {code.object(events.cell_variable())}", "ptr null", f"ptr {self.cell}")
+        cell = new(f"load ptr, ptr {self.cell}")
+        code.call("Py_DecRef", f"ptr {cell}")  # the name of a cell is kept for good
+        self._store(native_call_log.SITE, code.word(self.site.number))
+        self._store(native_call_log.CELL, new(f"ptrtoint ptr {cell} to i64"))
+        self._store(native_call_log.END, self._now())
+        lines += ["  br label %fit", "fit:"]
+        block = new(f"load ptr, ptr {code.pointer(ctypes.addressof(native_call_log.head))}")
+        used = new(f"load i64, ptr {block}")
+        fits = new(f"icmp sle i64 {used}, {native_call_log.LINES - size}")
+        lines += [f"  br i1 {fits}, label %copy, label %full", "full:"]
+        handed = code.call("PyObject_CallNoArgs", f"ptr {code.object(native_call_log.full[0])}")
+        lines += [f"  br i1 {new(f'icmp eq ptr {handed}, null')}, label %raised, label %handed", "handed:"]
+        code.call("Py_DecRef", f"ptr {handed}")
+        lines += ["  br label %fit", "copy:"]
+        line = new(f"add i64 {used}, 1")
+        place = new(f"getelementptr [{native_call_log.LINE} x i64], ptr {block}, i64 {line}")
+        bytes_ = 8 * native_call_log.LINE * size
+        code.call("llvm.memcpy.p0.p0.i64", f"ptr {place}", f"ptr {self.note}", f"i64 {bytes_}", "i1 0")
+        lines += [f"  store i64 {new(f'add i64 {used}, {size}')}, ptr {block}", "  br label %written", "written:"]
+
+    def _now(self) -> str:
+        found = native_call_log.clock()
+        assert found is not None
+        address, by_pointer = found
+        if not by_pointer:
+            return self.code.function(address, "i64")
+        self.code.function(address, "i32", f"ptr {self.clock}")
+        return self.new(f"load i64, ptr {self.clock}")
+
+    def _place(self, word: int) -> str:
+        return self.new(f"getelementptr i64, ptr {self.note}, i64 {word}")
+
+    def _store(self, word: int, value: str) -> None:
+        self.lines.append(f"  store i64 {value}, ptr {self._place(word)}")

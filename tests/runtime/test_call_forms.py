@@ -1,0 +1,415 @@
+"""What C functions answer beyond plain arrays: keywords, containers, numbers, strides, arguments that are changed; what differs
+from the form that they were made for gives what Python gives."""
+
+import gc
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.targets.cpu_llvm.calls.entry import layout_is_known
+
+pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
+
+
+class Counted:
+    """A function that counts the calls that came through Python, warm for the calls it was given."""
+
+    def __init__(self, monkeypatch, function, *calls, decorate=jl.function):
+        self.slow = []
+        run = jl.Function._run
+        monkeypatch.setattr(jl.Function, "_run", lambda *a: (self.slow.append(1), run(*a))[1])
+        self.plain, self.traced = function, decorate(function)
+        for args, kwargs in calls:
+            for _ in range(6):
+                self.traced(*args, **kwargs)
+        self.slow.clear()
+
+    def fast(self, *args, **kwargs):
+        """What a call gives that C answers."""
+        result = self.traced(*args, **kwargs)
+        assert not self.slow, "Python ran it"
+        return result
+
+    def otherwise(self, *args, **kwargs):
+        """What a call gives that Python answers."""
+        result = self.traced(*args, **kwargs)
+        assert self.slow, "C answered it"
+        self.slow.clear()
+        return result
+
+
+@pytest.fixture
+def warm(monkeypatch):
+    return lambda function, *args, **kwargs: Counted(monkeypatch, function, (args, kwargs))
+
+
+X, W = np.arange(6.0), np.linspace(1, 2, 6)
+
+
+def same(found, wanted):
+    assert type(found) is type(wanted)
+    if isinstance(wanted, dict):
+        assert list(found) == list(wanted)
+        found, wanted = found.values(), wanted.values()
+    elif not isinstance(wanted, (list, tuple)):
+        np.testing.assert_array_equal(found, wanted)
+        assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None) and np.shape(found) == np.shape(wanted)
+        return
+    for a, b in zip(found, wanted, strict=True):
+        same(a, b)
+
+
+# ---- how arguments are given
+
+
+def scaled(x, *, w, power=2):
+    return x * w**power
+
+
+def test_keywords(warm):
+    f = warm(scaled, X, w=W)
+    same(f.fast(X, w=W), scaled(X, w=W))
+    same(f.fast(W, w=X), scaled(W, w=X))
+    same(f.otherwise(X, w=W, power=3), scaled(X, w=W, power=3))
+    same(f.otherwise(x=X, w=W), scaled(X, w=W))
+    same(f.otherwise(X, w=2.0), scaled(X, w=2.0))
+    other = "".join(["", "w"])  # the same name, and perhaps another object
+    same(f.traced(X, **{other: W}), scaled(X, w=W))
+
+
+def test_keywords_in_another_order_are_another_form(monkeypatch):
+    def f(a, b, c=1):
+        return a - b * c
+
+    calls = [((), {"a": X, "b": W}), ((), {"b": W, "a": X}), ((X,), {"b": W})]
+    counted = Counted(monkeypatch, f, *calls, *calls, *calls)
+    for args, kwargs in calls:
+        same(counted.fast(*args, **kwargs), X - W)
+    same(counted.fast(b=X, a=W), W - X)
+    same(counted.otherwise(X, W), X - W)
+
+
+@pytest.mark.parametrize("kwargs", [{"w": W, "v": W}, {"v": W}, {}, {"x": X, "w": W}])
+def test_wrong_keywords_raise_what_they_raised(warm, kwargs):
+    cold = jl.function(scaled)
+    f = warm(scaled, X, w=W)
+    errors = []
+    for call in (cold, f.traced):
+        with pytest.raises(TypeError) as raised:
+            call(X, **kwargs)
+        errors.append((type(raised.value), str(raised.value)))
+    assert errors[0] == errors[1]
+
+
+def test_many_arguments_and_keywords_of_any_name(warm):
+    def f(*xs, **named):
+        return xs[0] + xs[1] * named["b"] - named["a"]
+
+    counted = warm(f, X, W, b=X, a=W)
+    same(counted.fast(W, X, b=W, a=X), f(W, X, b=W, a=X))
+    same(counted.otherwise(W, X, a=W, b=X), f(W, X, a=W, b=X))
+    same(counted.otherwise(W, X, X, b=W, a=X), f(W, X, X, b=W, a=X))
+
+
+# ---- what the arguments are
+
+
+def weighted(p, x):
+    return (x * p["a"]["w"] + p["a"]["b"]) * p["c"][0] + p["c"][1]
+
+
+def parameters():
+    return {"a": {"w": W.copy(), "b": X.copy()}, "c": (X + 1, X + 2)}
+
+
+def test_containers(warm):
+    f = warm(weighted, parameters(), X)
+    same(f.fast(parameters(), W), weighted(parameters(), W))
+    for change in (
+        lambda p: p["a"].update(w=W[:3]),
+        lambda p: p["a"].update(w=np.float32(W)),
+        lambda p: p["a"].update(more=1),
+        lambda p: p["a"].update(b=p["a"]["w"]),
+        lambda p: p.update(c=list(p["c"])),
+        lambda p: p.update(a=type("D", (dict,), {})(p["a"])),
+        lambda p: p.update(a={"b": p["a"]["b"], "w": p["a"]["w"]}),  # another order
+        lambda p: p.update(c=(*p["c"], 1)),
+    ):
+        changed = parameters()
+        change(changed)
+        x = X[:3] if changed["a"]["w"].shape == (3,) else X
+        if x is not X:
+            changed = {"a": {"w": W[:3], "b": X[:3]}, "c": (X[:3], X[:3] + 1)}
+        same(f.otherwise(changed, x), weighted(changed, x))
+    same(f.fast(parameters(), W), weighted(parameters(), W))
+    with pytest.raises(KeyError):
+        f.traced({"a": {"w": W, "c": X}, "c": (X, X)}, X)
+
+
+def test_a_list_that_grows_is_another_form(warm):
+    xs = [X, W]
+    f = warm(lambda xs: sum(xs[1:], xs[0]), xs)
+    same(f.fast(xs), X + W)
+    xs.append(X.copy())
+    same(f.otherwise(xs), X + W + X)
+    xs.pop()
+    xs[0] = W.copy()
+    same(f.fast(xs), W + W)
+
+
+def power(x, n):
+    return x * n
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        (2, [3, True, 2.0, np.int64(2), np.float32(2)]),
+        (1, [True, 1.0, 0, 1 + 0j]),
+        (10**30, [10**30 + 1]),
+        (0.0, [-0.0, 0, False, float("nan"), 0j]),
+        (float("nan"), [0.0, float("inf")]),
+        (True, [False, 1]),
+        (1 + 2j, [1 + 2.5j, 1.0]),
+    ],
+)
+def test_numbers_are_told_apart(warm, first, others):
+    f = warm(power, X, first)
+    same(f.fast(X, first), power(X, first))
+    for other in others:
+        same(f.otherwise(X, other), power(X, other))
+        assert np.array_equal(np.signbit(np.real(f.traced(X, other))), np.signbit(np.real(power(X, other))))
+    f.slow.clear()
+    same(f.fast(X, first), power(X, first))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int8, np.bool_, np.complex128, np.uint64])
+def test_scalars_of_numpy_may_have_any_value(warm, kind):
+    scalar = kind(1)
+    f = warm(power, X, scalar)
+    for value in (scalar, kind(0), kind(3)):
+        same(f.fast(X, value), power(X, value))
+    same(f.otherwise(X, np.int16(3)), power(X, np.int16(3)))
+
+
+def test_the_same_scalar_twice_is_two_arguments(warm):
+    one = np.float64(2)
+    f = warm(lambda x, a, b: x * a + b, X, one, one)
+    same(f.fast(X, np.float64(3), np.float64(5)), X * 3 + 5)
+
+
+def test_words(warm):
+    def f(x, how, more=None):
+        return x + 1 if how == "plus" else x - 1 if more is None else x * more
+
+    counted = warm(f, X, "plus")
+    same(counted.fast(X, "plus"), X + 1)
+    same(counted.fast(X, "".join(["pl", "us"])), X + 1)
+    same(counted.otherwise(X, "minus"), X - 1)
+    same(counted.otherwise(X, "minus", 3), X * 3)
+    same(counted.otherwise(X, type("Word", (str,), {})("plus")), X + 1)
+
+
+def test_the_same_array_twice(monkeypatch):
+    def f(x, y):
+        return x + 1 if x is y else x - y
+
+    once = Counted(monkeypatch, f, ((X, W), {}))
+    same(once.fast(W, X), W - X)
+    same(once.otherwise(X, X), X + 1)
+    twice = Counted(monkeypatch, f, ((X, X), {}))
+    same(twice.fast(W, W), W + 1)
+    same(twice.otherwise(W, W.copy()), W - W)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(12.0)[::-2], np.arange(12.0)[::2], np.arange(12.0)[:6], np.arange(36.0).reshape(6, 6).T[2],
+        np.broadcast_to(np.float64(3), 6), np.arange(6.0)[::-1],
+    ],
+)
+def test_strides(warm, array):
+    f = warm(lambda x, w: x * w + 1, array, W)
+    same(f.fast(array, W), array * W + 1)
+    other = np.array(array) if not array.flags.c_contiguous else np.arange(18.0)[::3]
+    same(f.otherwise(other, W), other * W + 1)
+    same(f.otherwise(W, other), other * W + 1)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.arange(12.0).reshape(3, 4).T, np.arange(24.0).reshape(4, 6)[:, ::2], np.arange(24.0).reshape(4, 6)[:, :3],
+        np.arange(12.0).reshape(4, 3)[::-1], np.arange(12.0).reshape(4, 3)[:, ::-1],
+    ],
+)
+def test_layouts_of_matrices(warm, matrix):
+    f = warm(lambda x: (x.sum(axis=0), (x * 2).max(axis=1)), matrix)
+    wanted = matrix.sum(axis=0), (matrix * 2).max(axis=1)
+    for found, value in zip(f.fast(matrix), wanted, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-14)
+    for found, value in zip(f.otherwise(np.ascontiguousarray(matrix)), wanted, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (), (1,), (1, 1)])
+def test_sizes_at_the_edge(warm, shape):
+    x = np.ones(shape)
+    f = warm(lambda x: (x + 1, x.reshape(-1).sum()), x)
+    same(f.fast(x), (x + 1, x.sum()))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [X.astype(">f8"), np.float32(X), X.view(type("Sub", (np.ndarray,), {})), np.ma.array(X), X[:5], X.reshape(2, 3), X > 2],
+)
+def test_other_arrays_take_the_python_way(warm, other):
+    f = warm(lambda x: x + 1, X)
+    same(f.otherwise(other), other + 1)
+
+
+def test_what_is_not_aligned_takes_the_python_way(warm):
+    x = np.zeros(49, np.uint8)[1:].view(np.float64)
+    f = warm(lambda x: x + 1, X)
+    same(f.otherwise(x), x + 1)
+
+
+# ---- arguments that are changed
+
+
+def add(x, y):
+    x += y
+    return x
+
+
+def test_arguments_changed_in_place(warm):
+    f = warm(add, X.copy(), W)
+    x = X.copy()
+    assert f.fast(x, W) is x
+    same(x, X + W)
+
+
+@pytest.mark.parametrize("at", [lambda b: (b[:6], b[1:7]), lambda b: (b[:6], b[5::-1]), lambda b: (b[1:7], b[:6])])
+def test_memory_that_two_share(warm, at):
+    f = warm(add, X.copy(), W)
+    mine, theirs = np.arange(9.0), np.arange(9.0)
+    f.otherwise(*at(mine))
+    add(*at(theirs))
+    same(mine, theirs)
+    same(f.otherwise(*(2 * [mine[:6]])), add(*(2 * [theirs[:6]])))
+    same(mine, theirs)
+    side_by_side = np.arange(12.0)
+    same(f.fast(side_by_side[:6], side_by_side[6:]), np.arange(6.0) + np.arange(6.0, 12))
+
+
+def test_what_cannot_be_written(warm):
+    f = warm(add, X.copy(), W)
+    locked = X.copy()
+    locked.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        f.traced(locked, W)
+    same(locked, X)
+    f.slow.clear()
+    same(f.fast(W.copy(), locked), W + X)
+
+
+def test_strided_arguments_are_changed(warm):
+    base = np.arange(12.0)
+    f = warm(add, base.copy()[::2], W)
+    mine, theirs = base.copy(), base.copy()
+    f.fast(mine[::2], W)
+    add(theirs[::2], W)
+    same(mine, theirs)
+    f.otherwise(mine[::2], mine[1::2])  # between one another: the first and last bytes do not tell
+    add(theirs[::2], theirs[1::2])
+    same(mine, theirs)
+
+
+def test_what_may_fail_changes_nothing_when_it_does(warm):
+    def f(x, i):
+        x *= 2
+        return x[i[0]]
+
+    counted = warm(f, X.copy(), np.array([1]))
+    x = X.copy()
+    assert counted.fast(x, np.array([2])) == 4
+    with pytest.raises(IndexError):
+        counted.traced(x, np.array([9]))
+    same(x, X * 2)
+
+
+def test_results_in_containers(warm):
+    def f(x):
+        return {"a": x + 1, "b": (x.sum(), [x * 2, None, "word"])}
+
+    counted = warm(f, X)
+    first = counted.fast(X)
+    same(first, {"a": X + 1, "b": (X.sum(), [X * 2, None, "word"])})
+    assert counted.fast(X)["a"] is not first["a"] and counted.fast(X) is not first
+
+
+# ---- memory
+
+
+def test_nothing_is_leaked(warm):
+    f = warm(lambda p, x, n: {"a": (p["w"] * n, x.sum()), "b": x}, {"w": W}, X, 2.5)
+    p = {"w": W.copy()}
+    f.fast(p, X, 2.5)
+    objects = (p, p["w"], X, np.dtype(float), "a", None, 2.5)
+    before = [sys.getrefcount(x) for x in objects], sys.getallocatedblocks()
+    for _ in range(5000):
+        f.traced(p, X, 2.5)
+    assert all(abs(sys.getrefcount(x) - n) < 50 for x, n in zip(objects, before[0], strict=True))
+    assert abs(sys.getallocatedblocks() - before[1]) < 1000
+    assert not f.slow
+
+
+def counting(p, limit):
+    total = p["x"][0]
+    while total < limit[0]:
+        total = total + p["x"][1]
+    return total
+
+
+def test_what_a_container_held_stays_while_it_is_used(warm):
+    """Other threads run during a long call, and take the array out of the dict."""
+    f = warm(counting, {"x": np.array([0.0, 1.0])}, np.array([5.0]))
+    p = {"x": np.array([0.0, 1.0])}
+    ended = threading.Event()
+
+    def take_out():
+        while not ended.is_set():
+            p["x"] = np.array([0.0, 1.0])
+            gc.collect()
+            np.full(2, -1e300)  # what is free is used again
+
+    thread = threading.Thread(target=take_out)
+    thread.start()
+    try:
+        assert f.fast(p, np.array([3e8])) == 3e8
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_threads(warm):
+    f = warm(weighted, parameters(), X)
+    wrong = []
+
+    def work(k):
+        p, x = parameters(), X + k
+        wanted = weighted(p, x)
+        for _ in range(2000):
+            if not np.array_equal(f.traced(p, x), wanted):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not f.slow
