@@ -420,7 +420,10 @@ class Executable:
             return None
         if any(n.op.is_parameter for n in graph.outputs):
             return None
-        device, in_place = self.target.device, bool(form.writes) and self._may_fail is False
+        target, *others = dict.fromkeys(self._targets.values()) or (None,)
+        if target is None or others:
+            return None
+        device, in_place = target.device, bool(form.writes) and self._may_fail is False
         values = {} if arguments is None else dict(zip(graph.parameters, map(device.array, arguments), strict=True))
         variants = []
         for cluster in clusters:
@@ -430,9 +433,6 @@ class Executable:
             if variant is None or variant.launcher.lowered.copies:
                 return None
             variants.append(variant)
-        target, *others = dict.fromkeys(self._targets.values())
-        if others:
-            return None
         entry = target.entry(graph, [variant.launcher for variant in variants], form)
         if entry is None:
             return None
