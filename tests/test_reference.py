@@ -38,7 +38,7 @@ RAISE_NOTHING = {
     "jitlab.datasets.drawn_digits", "jitlab.nn.sigmoid", "jitlab.nn.gelu", "jitlab.nn.one_hot",
     "jitlab.nn.softmax_cross_entropy",
 }  # fmt: skip
-ERRORS = {name: value for name, value in vars(errors).items() if isinstance(value, type) and value is not errors.Signal}
+ERRORS = {n: value for n, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.JitlabError)}
 
 
 def documented():
