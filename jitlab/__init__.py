@@ -6,41 +6,63 @@ In a program: `@jl.function` or `@jl.jit` above a function; `print(jl.explain(f,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import errors
-from .api import (
-    ConcreteFunction,
-    Function,
-    cond,
-    function,
-    functions_run_eagerly,
-    jit,
-    print_,
-    run_functions_eagerly,
-    while_loop,
-)
-from .api.retraces.places import ledger
-from .autograph import TensorArray
-from .capture import Tensor
-from .cluster import jit_scope
+from .api import jit
 from .config import config
-from .differentiation import grad, gradients, hessian, stop_gradient, value_and_grad
-from .graph import (
-    Graph,
-    Session,
-    constant,
-    control_dependencies,
-    device,
-    global_variables_initializer,
-    name_scope,
-    placeholder,
-)
-from .notebook.widgets.explorer import explorer
-from .report import Report, expect, explain, record
-from .specs import TensorShape, TensorSpec
-from .targets.devices import trim
-from .variable import Variable
+from .support.later import names_of
+
+if TYPE_CHECKING:
+    from .api import (
+        ConcreteFunction,
+        Function,
+        cond,
+        function,
+        functions_run_eagerly,
+        print_,
+        run_functions_eagerly,
+        while_loop,
+    )
+    from .api.retraces.places import ledger
+    from .autograph import TensorArray
+    from .capture import Tensor
+    from .cluster import jit_scope
+    from .differentiation import grad, gradients, hessian, stop_gradient, value_and_grad
+    from .graph import (
+        Graph,
+        Session,
+        constant,
+        control_dependencies,
+        device,
+        global_variables_initializer,
+        name_scope,
+        placeholder,
+    )
+    from .notebook.widgets.explorer import explorer
+    from .report import Report, expect, explain, record
+    from .specs import TensorShape, TensorSpec
+    from .targets.devices import trim
+    from .variable import Variable
+else:  # what a first call does not need is loaded when somebody asks for it
+    __getattr__ = names_of(
+        __name__,
+        {
+            "api": "ConcreteFunction Function cond function functions_run_eagerly print_ run_functions_eagerly while_loop",
+            "api.retraces.places": "ledger",
+            "autograph": "TensorArray",
+            "capture": "Tensor",
+            "cluster": "jit_scope",
+            "differentiation": "grad gradients hessian stop_gradient value_and_grad",
+            "graph": "Graph Session constant control_dependencies device global_variables_initializer name_scope placeholder",
+            "notebook": "",
+            "notebook.widgets.explorer": "explorer",
+            "report": "Report expect explain record",
+            "specs": "TensorShape TensorSpec",
+            "targets.devices": "trim",
+            "variable": "Variable",
+        },
+    )
 
 __version__ = "0.1.0"
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from contextlib import suppress
 from dataclasses import field, fields
-from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
@@ -86,15 +84,16 @@ class Config:
 config = Config()
 
 
-def cache_folder() -> Path | None:
+def cache_folder() -> str | None:
     """`JITLAB_CACHE_DIR`, or the user's cache folder; None if the variable is set to nothing, which turns it off."""
     chosen = os.environ.get("JITLAB_CACHE_DIR")
     if chosen is not None:
-        return Path(chosen).expanduser() if chosen else None
-    with suppress(RuntimeError):  # no home
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "jitlab" / "cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "jitlab"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitlab"
-    return None
+        return os.path.expanduser(chosen) if chosen else None
+    home = os.path.expanduser("~")
+    if home == "~":  # there is none
+        return None
+    if sys.platform == "win32":
+        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "jitlab", "cache")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "jitlab")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "jitlab")

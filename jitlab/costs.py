@@ -150,8 +150,8 @@ keep(lambda: _open.top, lambda before: setattr(_open, "top", before))
 
 def short_numbers(before: str, after: str) -> tuple[str, str]:
     """Both sides of a change with numbers of very many digits in short, unless that makes the two look alike."""
-    short = [_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", side) for side in (before, after)]
+    short = [re.sub(_LONG_NUMBER, lambda found: f"{float(found[0]):.6g}", side) for side in (before, after)]
     return (before, after) if short[0] == short[1] else (short[0], short[1])
 
 
-_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{12,}(?:e[-+]?\d+)?(?![\w.])")  # 0.15000000000000002
+_LONG_NUMBER = r"(?<![\w.])\d+\.\d{12,}(?:e[-+]?\d+)?(?![\w.])"  # 0.15000000000000002

@@ -6,7 +6,6 @@ session, each cell and each capture of a function, so a change of the environmen
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import warnings
@@ -15,7 +14,10 @@ from dataclasses import field, fields
 from typing import Any
 
 from jitlab.errors import OptionError
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
+
+difflib = Later("difflib")
 
 VARIABLES = ("TF_XLA_FLAGS", "XLA_FLAGS")
 SHARED = "XLA_FLAGS"  # other programs read it, too

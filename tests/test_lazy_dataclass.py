@@ -5,6 +5,8 @@ import dataclasses
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -108,7 +110,11 @@ def outcome(f):
         lambda k: repr(copy.deepcopy(k[1](1, name="copied"))),
         lambda k: repr(dataclasses.replace(k[1](1, name="n"), x=5)),
         lambda k: dataclasses.asdict(k[1](1)),
-        lambda k: [f.name for f in dataclasses.fields(k[2])],
+        lambda k: [list(map(str, dataclasses.fields(kind))) for kind in k],
+        lambda k: [vars(kind).get("__slots__") for kind in k],
+        lambda k: [vars(kind).get("b") for kind in k if kind is not k[4]],
+        lambda k: [kind.__doc__ for kind in k],
+        lambda k: k[4](a=1, c=2),
         lambda k: (repr(k[6](1)), k[6](1) == k[6](2), hash(k[6](1))),
         lambda k: (k[5]() == k[5](), repr(k[5]())),
         lambda k: [kind.__match_args__ for kind in k],
@@ -136,7 +142,7 @@ def test_the_constructor_is_made_once():
 
         a: int = 1
 
-    assert isinstance(vars(Late)["__init__"], lazy_dataclass.Constructor)
+    assert isinstance(vars(Late)["__init__"], lazy_dataclass.Late)
     assert Late().a == Late(a=1).a == 1
     made = vars(Late)["__init__"]
     assert inspect.isfunction(made) and Late().a == 1 and vars(Late)["__init__"] is made
@@ -147,6 +153,24 @@ class Pickled:
     """At the module's level, so that it can be found."""
 
     a: int
+
+
+def test_each_constructor_of_the_package_is_compiled_already():
+    """In a process of its own: what tests define has shapes of its own."""
+    script = Path(__file__).parents[1] / "scripts" / "constructors.py"
+    if not script.exists():
+        pytest.skip("the scripts are not part of this copy")
+    program = f"import runpy; made = runpy.run_path({str(script)!r}); print(made['page']() == made['FILE'].read_text())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "True", done.stderr or "python scripts/constructors.py writes the file anew"
+
+
+def test_a_shape_that_the_package_does_not_have_is_compiled():
+    names = [f"field_{number}" for number in range(40)]
+    made = lazy_dataclass.dataclass(type("Wide", (), {"__annotations__": dict.fromkeys(names, int)}))
+    wide = made(*range(40))
+    assert [getattr(wide, name) for name in names] == [*range(40)]
+    assert inspect.signature(made).parameters.keys() == {*names}
 
 
 def test_a_frozen_object_of_slots_can_be_pickled():

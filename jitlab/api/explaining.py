@@ -14,12 +14,12 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .functions.pickling import Picklable
 from .retraces.definitions import Site
-from .retraces.fixes import Fix
 from .retraces.ledger import Ledger
 from .retraces.misses import Failed, Miss, change_text, rule_text
 
 if TYPE_CHECKING:
     from .check.check import Check
+    from .retraces.fixes import Fix
 
 
 @dataclass(frozen=True)

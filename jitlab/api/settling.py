@@ -12,15 +12,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from statistics import median
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
 from jitlab.messages import Message
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
+
+statistics = Later("statistics")
 
 COMPILED, PYTHON = "compiled", "Python"
 #: Calls before the first that is measured: by then the machine code is the one that stays. (Of long calls the first in which
@@ -120,8 +122,8 @@ class Trial:
         if number < ENOUGH:
             return ""
         at_best = min(python) < FASTER * min(compiled)
-        faster = at_best and median(python) < median(compiled)
-        spread = max(median(times) - min(times) for times in (compiled, python))
+        faster = at_best and statistics.median(python) < statistics.median(compiled)
+        spread = max(statistics.median(times) - min(times) for times in (compiled, python))
         if spread <= abs(min(compiled) - min(python)):
             return PYTHON if faster else COMPILED
         if number < UNSURE:

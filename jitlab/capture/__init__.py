@@ -5,8 +5,6 @@ drivers.
 """
 
 from .drivers.calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
-from .drivers.function_body import Body, body_of, run_body
-from .drivers.paths import PathCapture, record_path
 from .drivers.piece_traces import EndPiece, failed_of
 from .drivers.pieces import MOST_TRACES
 from .drivers.trace import Trace, finish
@@ -17,7 +15,6 @@ from .numpy_calls.draws import random_state, random_states, set_random_state, se
 from .numpy_calls.host_fallback import NotReplayable
 from .positions import cell_names, describe, only_users, says_where, spans
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
-from .rewrite.bytecode import read_bytecode
 from .rewrite.convert import find_definition
 from .state import Capture, current_capture
 from .tracers.tensor import Tensor
@@ -25,7 +22,6 @@ from .tracers.tensor import Tensor
 __all__ = [
     "MOST_TRACES",
     "HOOKS",
-    "Body",
     "CallCapture",
     "CallTrace",
     "Capture",
@@ -34,12 +30,10 @@ __all__ = [
     "Foreign",
     "Leaf",
     "NotReplayable",
-    "PathCapture",
     "Refusal",
     "Signature",
     "Tensor",
     "Trace",
-    "body_of",
     "call_user",
     "cell_names",
     "changed_container",
@@ -55,14 +49,11 @@ __all__ = [
     "only_users",
     "random_state",
     "random_states",
-    "read_bytecode",
     "reason_of",
     "reason_of_run",
     "record_call",
-    "record_path",
     "refusal_error",
     "refuse_syntax",
-    "run_body",
     "says_where",
     "set_random_state",
     "set_random_states",

@@ -13,28 +13,27 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, NotRolled, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
+from jitlab.support.later import Later
 from jitlab.support.lazy import Kept, OfEach
 
-from .control import conditions, iterables, rolling, staging
+from .control import conditions
 from .control.conditions import Body, is_traced, left, run
 from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
-from .control.looping import Names as LoopNames
 from .control.number_kinds import as_one, check_known, check_position, is_mixed, of_each_kind
 from .control.purity import ITERABLES, is_of_numbers
 from .control.python_values import math_of_traced
 from .guards.leaves import UNDEFINED
-from .numpy_calls.draws import draw
+from .numpy_calls.draws import draw, is_generator, is_seed
 from .numpy_calls.functions import call_function
 from .numpy_calls.host_fallback import is_numpy
-from .numpy_calls.numpy_source import FROM_SOURCE
+from .numpy_calls.numpy_source import is_from_source
 from .numpy_calls.numpy_traits import CREATION, WORLD, lender, lends
-from .numpy_calls.piecewise import piecewise
 from .positions import is_converted, is_user_file
 from .rewrite.convert import converted
 from .rewrite.staleness import may_have_changed
@@ -43,6 +42,14 @@ from .tracers.array_methods import method
 from .tracers.number import Number
 from .tracers.symbolic import SymbolicRange, call_builtin
 from .tracers.tensor import Tensor, no_value
+
+if TYPE_CHECKING:
+    from .control import iterables, looping, rolling, staging
+    from .numpy_calls import piecewise
+else:  # most functions have neither branches nor loops of traced values
+    iterables, looping = Later(f"{__package__}.control.iterables"), Later(f"{__package__}.control.looping")
+    rolling, staging = Later(f"{__package__}.control.rolling"), Later(f"{__package__}.control.staging")
+    piecewise = Later(f"{__package__}.numpy_calls.piecewise")
 
 Names = tuple[str, ...]
 
@@ -225,14 +232,14 @@ class Hooks:
         self, test: Callable[[], Any], body: Body, orelse: Body | None, assigned: Names, after: Names, head: Names,
         reads: Names,
     ) -> Outcome:  # fmt: skip
-        return rolling.while_(test, body, orelse, LoopNames(assigned, after, head, reads))
+        return rolling.while_(test, body, orelse, looping.Names(assigned, after, head, reads))
 
     def for_(
         self, iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, targets: Names, assigned: Names,
         after: Names, head: Names, reads: Names,
     ) -> Outcome:  # fmt: skip
         if current_capture() is not None:
-            return rolling.for_(iterable, body, orelse, LoopNames(assigned, after, head, reads, targets))
+            return rolling.for_(iterable, body, orelse, looping.Names(assigned, after, head, reads, targets))
         for item in iterable:
             outcome = run(body, item)
             if outcome is not None and outcome is not CONTINUE:
@@ -548,10 +555,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         result = math_of_traced(function, args)
         if result is not NotImplemented:
             return result
-    if function is np.random.seed:  # a function, not a method like the others
+    if is_seed(function):
         owner = np.random.mtrand._rand
         function = owner.seed
-    if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+    if is_generator(owner):
         return draw(capture, owner, function, args, kwargs)
     if type(function) is types.MethodDescriptorType and function.__objclass__ is np.ndarray and args:
         return call(capture, getattr(capture.value(args[0]), function.__name__), args[1:], kwargs)
@@ -588,12 +595,12 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if function is np.piecewise and any(map(has_tensor, deep_args)):
-        return piecewise(capture, call, *deep_args, **deep_kwargs)
+        return piecewise.piecewise(capture, call, *deep_args, **deep_kwargs)
     operands = (*deep_args, *deep_kwargs.values())
     if any(map(has_tensor, operands)) or (_in(function, CREATION) and not any(map(lends, operands))):
         return capture.perform(call_function, function, deep_args, deep_kwargs)
     result = capture.call_on_values(function, args, kwargs)
-    if not any(_in(function, known) for known in (FUNCTIONS, VIEWS, FROM_SOURCE)) and has_array(result):
+    if not (any(_in(function, known) for known in (FUNCTIONS, VIEWS)) or is_from_source(function)) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
     made = capture.deep_value(result)
     return made if lender(result) is not None else _own(capture, made)

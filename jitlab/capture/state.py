@@ -24,7 +24,7 @@ from .control.purity import is_pure
 from .control.python_values import python_values
 from .drivers.leaving import Given, plain_value
 from .effect_log import Memory
-from .numpy_calls.draws import begin
+from .numpy_calls.draws import begin, is_generator
 from .numpy_calls.functions import call_function
 from .positions import call_site, describe, here, spans
 from .tracers.arrays import Arrays, Input, Place
@@ -358,7 +358,7 @@ class Capture(Arrays):
         """A NumPy function of Python values alone; it may call functions of the user's with them."""
         args, kwargs = self.given.call(args, kwargs)
         result = function(*args, **kwargs)
-        if isinstance(result, (np.random.Generator, np.random.RandomState)):
+        if is_generator(result):
             return begin(self, result, function, args, kwargs)
         return result
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab.config import config
 from jitlab.flags import Flags
 from jitlab.ir import ClusteringOptions
+from jitlab.support.later import Later
 
-from .operation_groups import FUSIBLE, operations_named
+if TYPE_CHECKING:
+    from . import operation_groups
+else:  # only flags name operations
+    operation_groups = Later(f"{__package__}.operation_groups")
 
 
 def for_functions(flags: Flags, **settings: Any) -> ClusteringOptions:
@@ -37,10 +41,10 @@ def _with(options: ClusteringOptions, flags: Flags, settings: dict[str, Any]) ->
     names = flags.tf_xla_ops_to_cluster
     fusible = auto.fusible or flags.tf_xla_fusion_only
     if fusible:
-        names = (*names, FUSIBLE)
+        names = (*names, operation_groups.FUSIBLE)
     changes: dict[str, Any] = {
         "fuel": flags.tf_xla_clustering_fuel,
-        "listed": operations_named(names) if names else None,
+        "listed": operation_groups.operations_named(names) if names else None,
         "fusible": fusible,
         "excluded": frozenset(flags.tf_xla_cluster_exclude_ops),
         "check_variables": not flags.tf_xla_disable_resource_variable_safety_checks_for_debugging,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import linecache
 import warnings
 from collections.abc import Callable, Iterator
 
 from jitlab.errors import OptionError
 from jitlab.ir import Decision, Graph, Node, Source, told_kind
+from jitlab.support.later import Later
 
 from .decided import answers_to, edges_to, is_inside, named
+
+difflib = Later("difflib")
 
 #: (option, producer, consumer) as a line of the program says it.
 Asked = tuple[Source, str, str, str]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import units
+
+json = Later("json")
 
 Table = dict[str, dict[str, str]]
 
@@ -43,7 +45,7 @@ def text(code: str, /, **args: Any) -> str:
     """The text of a code: "{x}" becomes the argument `x`, "{n:size}", "{n:duration}", "{n:percent}" a number with its unit, and
     "{n:counted kernel}" one with a noun. Raises KeyError for a code that the table has not."""
     group, _, name = code.partition(".")
-    return _PLACE.sub(lambda found: _filled(args[found[1]], found[2], found[3]), _table()[group][name])
+    return re.sub(_PLACE, lambda found: _filled(args[found[1]], found[2], found[3]), _table()[group][name])
 
 
 def plain(args: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,9 +72,10 @@ def _filled(value: Any, unit: str | None, noun: str | None) -> str:
 @cache
 def _table() -> Table:
     """Read when a text is first asked for, never at import."""
-    read: Table = json.loads(Path(__file__).with_name("table.json").read_text(encoding="utf-8"))
+    with open(os.path.join(os.path.dirname(__file__), "table.json"), encoding="utf-8") as file:
+        read: Table = json.load(file)
     return read
 
 
-_PLACE = re.compile(r"\{(\w+)(?::(\w+)(?: (\w+))?)?\}")
+_PLACE = r"\{(\w+)(?::(\w+)(?: (\w+))?)?\}"
 _UNITS: dict[str, Any] = {"size": units.size, "duration": units.duration, "percent": units.percent}

@@ -5,14 +5,22 @@ The panel has the same in extension/src/core/base/format.ts; both are tested on 
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cache
+from typing import Any
 
-_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+from jitlab.support.later import Later
+
+decimal = Later("decimal")
 
 
 def fixed(value: float, digits: int) -> str:
     """(0.125, 2) -> "0.13". As JavaScript's toFixed: what lies half-way is rounded up, where Python takes the even digit."""
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), context=_EXACT):f}"
+    return f"{decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-digits), context=_exact()):f}"
+
+
+@cache
+def _exact() -> Any:
+    return decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)
 
 
 def size(count: float) -> str:

@@ -38,7 +38,7 @@ class SavedOutputs:
     @classmethod
     def of_user(cls) -> SavedOutputs:
         folder = cache_folder() if config.cache else None
-        return cls(folder / "outputs" if folder is not None else None)
+        return cls(Path(folder) / "outputs" if folder is not None else None)
 
     def settle(self, report: Report, own_numbers: list[int], show: tuple[str, ...] = PARTS) -> Report:
         """The report as it is shown below its cell: with the bytes of the last time, when it says nothing new. `show`: which

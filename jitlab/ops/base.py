@@ -11,6 +11,7 @@ from jitlab.errors import Signal
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent
 from jitlab.support.lazy_dataclass import dataclass
 
+from . import registry
 from .emitter import Emitter
 
 #: Arrays for an operation, again and again.
@@ -116,6 +117,11 @@ class Elementwise(Operation, family=True):
 
     ufunc: ClassVar[np.ufunc]
     instruction: ClassVar[str] = ""  # of the emitter, where the body is one and has another name than the ufunc
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "ufunc" in vars(cls):
+            registry.operation(cls.ufunc, cls)
 
     def numpy(self, *arrays: Any) -> Any:
         return type(self).ufunc(*arrays)

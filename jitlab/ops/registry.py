@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
+#: Of a ufunc that is an operation, its class.
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 #: What writes into its first argument; the rule gives its new value.
@@ -17,6 +20,12 @@ UPDATES: dict[Any, Callable[..., Any]] = {}
 UPDATE_METHODS: dict[str, Callable[..., Any]] = {}
 #: By dotted name, of modules that `import jitlab` does not load ("scipy.special.gammaln").
 LATE: dict[str, Callable[..., Any]] = {}
+
+_ufuncs = dict.fromkeys(u for u in vars(np).values() if isinstance(u, np.ufunc))
+#: NumPy's functions of two elements, those with one result, and its functions of one.
+PAIRWISE = tuple(u for u in _ufuncs if u.nin == 2 and u.signature is None)
+BINARY = tuple(u for u in PAIRWISE if u.nout == 1)
+UNARY = tuple(u for u in _ufuncs if (u.nin, u.nout) == (1, 1))
 
 
 def rule(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
@@ -26,14 +35,18 @@ def rule(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
         for callee in filter(None, callees):
             table: dict[Any, Callable[..., Any]] = LATE if isinstance(callee, str) else FUNCTIONS
-            assert callee not in table, f"{callee} has two rules, of {table[callee].__module__} and {function.__module__}"
-            table[callee] = function
+            _put(table, callee, function)
         if method is not None:
-            assert method not in METHODS, f"the method {method} has two rules"
-            METHODS[method] = function
+            _put(METHODS, method, function)
         return function
 
     return register
+
+
+def operation(ufunc: np.ufunc, kind: type[Any]) -> None:
+    """The class of a ufunc that is an operation; the first one counts."""
+    if FUNCTIONS.get(ufunc, kind).__module__ == kind.__module__:
+        FUNCTIONS[ufunc] = kind
 
 
 def update(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
@@ -41,11 +54,16 @@ def update(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
 
     def register(function: Rule) -> Rule:
         for callee in callees:
-            assert callee not in UPDATES, f"{callee} has two rules"
-            UPDATES[callee] = function
+            _put(UPDATES, callee, function)
         if method is not None:
-            assert method not in UPDATE_METHODS, f"the method {method} has two rules"
-            UPDATE_METHODS[method] = function
+            _put(UPDATE_METHODS, method, function)
         return function
 
     return register
+
+
+def _put(table: dict[Any, Callable[..., Any]], key: Any, function: Callable[..., Any]) -> None:
+    """A module may begin anew: an interrupt can end its loading."""
+    known = table.setdefault(key, function)
+    assert known.__module__ == function.__module__, f"{key} has two rules, of {known.__module__} and {function.__module__}"
+    table[key] = function

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from jitlab.ir import current_graph
+from jitlab.support.later import load
 
-from . import registry
+from . import load_all, registry, rule_index
 from .base import Unsupported
-from .numpy_api import rules_arrays, rules_elementwise, rules_views
+from .numpy_api import rules_elementwise, rules_views
 from .numpy_api.rules_views import ViewRule
 
 Rule = Callable[..., Any]
@@ -53,39 +52,111 @@ def _fits(rule: Rule, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     return True
 
 
-def _checked(*tables: dict[Any, Rule]) -> dict[Any, Rule]:
-    return {key: checked(rule) for table in tables for key, rule in table.items()}
+class Rules(dict[Any, Rule]):
+    """Rules by what they are of. The module of one is loaded when it is looked up, all are by who goes through them."""
+
+    def __init__(self, kind: str, more: dict[Any, Rule]) -> None:
+        super().__init__()
+        self._written: dict[Any, Rule] = getattr(registry, kind)  # by the modules that are loaded
+        self._written.update(more)
+        self._where: dict[Any, str] = dict.fromkeys(_ufunc_methods(kind), "numpy_api.ufunc_methods")  # the module of each
+        self._late: dict[str, dict[str, str]] = {}  # last part -> dotted name of what the program may load later -> its module
+        for module, names in getattr(rule_index, kind).items():
+            for name in names.split():
+                package, _, last = name.rpartition(".")
+                key = name if not package else callee(name) if name.startswith(("numpy.", "builtins.")) else None
+                if key is None:
+                    self._late.setdefault(last, {})[name] = module
+                else:
+                    self._where[key] = module
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self._written or key in self._where or self._is_late(key)
+
+    def __missing__(self, key: Any) -> Rule:
+        if key not in self._written and (key in self._where or self._is_late(key)):
+            load(f"{__package__}.{self._where[key]}")
+        rule = self._written[key]
+        made = self[key] = checked(rules_elementwise.ufunc_rule(rule()) if isinstance(rule, type) else rule)
+        return made
+
+    def _is_late(self, key: Any) -> bool:
+        """Is it of a module that the program has loaded meanwhile (scipy.special)?"""
+        for name, module in self._late.get(getattr(key, "__name__", ""), {}).items():
+            if callee(name) is key:
+                self._where[key] = module
+                load(f"{__package__}.{module}")
+                if name in registry.LATE:
+                    self._written[key] = registry.LATE[name]
+                return True
+        return False
+
+    def module_of(self, key: Any) -> str | None:
+        """Where the index says that the rule stands."""
+        return self._where[key] if key in self._where or self._is_late(key) else None
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def known(self) -> set[Any]:
+        """What has a rule, whether it is loaded or not."""
+        return {*self._written, *self._where}
+
+    def _all(self) -> dict[Any, Rule]:
+        load_all()
+        for key in self._written:
+            self[key]
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return dict.__iter__(self._all())
+
+    def __len__(self) -> int:
+        return dict.__len__(self._all())
+
+    def keys(self) -> Any:
+        return dict.keys(self._all())
+
+    def items(self) -> Any:
+        return dict.items(self._all())
+
+    def values(self) -> Any:
+        return dict.values(self._all())
+
+
+def callee(name: str) -> Any:
+    """What a dotted name means in the modules that are loaded; None: nothing (yet)."""
+    owner, _, last = name.rpartition(".")
+    above, _, attribute = owner.rpartition(".")
+    found = sys.modules.get(owner) or vars(sys.modules.get(above, object)).get(attribute)
+    return getattr(found, last, None)
+
+
+def _ufunc_methods(kind: str) -> Iterator[Any]:
+    """`np.add.reduce` and its like."""
+    if kind == "FUNCTIONS":
+        yield from (method for u in registry.BINARY for method in (u.reduce, u.accumulate, u.reduceat))
+        yield from (u.outer for u in registry.PAIRWISE)
+    if kind == "UPDATES":
+        yield from (u.at for u in (*registry.BINARY, *registry.UNARY))
+
+
+def _checked(table: dict[Any, Rule]) -> dict[Any, Rule]:
+    return {key: checked(rule) for key, rule in table.items()}
 
 
 #: NumPy's functions and ufuncs, their `reduce` and `outer`, scalar types, and Python's abs, max, min, sum, round, divmod.
-FUNCTIONS: dict[Any, Rule] = _checked(rules_elementwise.ufuncs(), rules_elementwise.FUNCTIONS, registry.FUNCTIONS)
-_PAIRWISE = [f for f in FUNCTIONS if isinstance(f, np.ufunc) and f.nin == 2 and f.signature is None]
-FUNCTIONS.update({f.outer: checked(rules_arrays.outer_rule(FUNCTIONS[f])) for f in _PAIRWISE})
+FUNCTIONS = Rules("FUNCTIONS", rules_elementwise.FUNCTIONS)
 #: Methods of ndarray, the array first; `__getitem__` reads any subscript that a graph can.
-METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, registry.METHODS)
+METHODS = Rules("METHODS", rules_elementwise.METHODS)
 #: Attributes that are values.
 ATTRIBUTES: dict[str, Rule] = _checked(rules_elementwise.ATTRIBUTES)
 #: Python's operators by dunder name; of a reflected one the array is the first argument.
 OPERATORS: dict[str, Rule] = _checked(rules_elementwise.OPERATORS)
 #: What writes into its first argument: the rule gives its new value.
-UPDATES: dict[Any, Rule] = _checked(registry.UPDATES)
-UPDATE_METHODS: dict[str, Rule] = _checked(registry.UPDATE_METHODS)
+UPDATES = Rules("UPDATES", {})
+UPDATE_METHODS = Rules("UPDATE_METHODS", {})
 #: What gives views: rule(type of the base, the other arguments) -> steps (see `rules_views.ViewRule`).
 VIEWS: dict[Any, ViewRule] = _checked(rules_views.VIEWS)
 VIEW_METHODS: dict[str, ViewRule] = _checked(rules_views.VIEW_METHODS)
 VIEW_ATTRIBUTES: dict[str, ViewRule] = _checked(rules_views.VIEW_ATTRIBUTES)
-
-
-def function_rule(function: Any) -> Rule | None:
-    """The rule of a callee; also of modules that the program has imported meanwhile (scipy.special)."""
-    found = FUNCTIONS.get(function)
-    if found is None and (getattr(function, "__name__", None) in _late_names):
-        for name, rule in _LATE.items():
-            module, _, attribute = name.rpartition(".")
-            if getattr(sys.modules.get(module), attribute, None) is function:
-                found = FUNCTIONS[function] = checked(rule)
-    return found
-
-
-_LATE: dict[str, Rule] = registry.LATE
-_late_names = frozenset(name.rpartition(".")[2] for name in _LATE)

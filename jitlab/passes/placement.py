@@ -10,7 +10,7 @@ from jitlab.ops.graph_state import CopyToDevice
 from jitlab.ops.leaf_operations import Constant, Length
 
 HOST = "/job:localhost/replica:0/task:0"
-_PARTS = re.compile(r"/?(job:[A-Za-z]\w*|replica:\d+|task:\d+|(?:device:)?(?:XLA_)?(?:CPU|GPU|TPU):(?:\d+|\*))", re.IGNORECASE)
+_PARTS = r"(?i)/?(job:[A-Za-z]\w*|replica:\d+|task:\d+|(?:device:)?(?:XLA_)?(?:CPU|GPU|TPU):(?:\d+|\*))"
 LEVELS = ("job", "replica", "task", "device")
 
 
@@ -19,7 +19,7 @@ def parsed(name: str) -> dict[str, str]:
     parts: dict[str, str] = {}
     at = 0
     while at < len(name):
-        found = _PARTS.match(name, at)
+        found = re.compile(_PARTS).match(name, at)
         if found is None or (found.end() < len(name) and name[found.end()] != "/"):
             raise ValueError(
                 f"Unknown device {name!r}: a device is called /device:CPU:0, XLA_CPU:0, or in full {HOST}/device:XLA_CPU:0"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jitlab import events
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Node
 from jitlab.ir.graphs.dot import nodes_dot
+from jitlab.support.later import Later
 
 from .dumps import marked, write_dump
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pathlib, tempfile = Later("pathlib"), Later("tempfile")
 
 STAGES = ("before_mark_for_compilation", "mark_for_compilation", "mark_for_compilation_annotated")
 
@@ -26,7 +31,7 @@ def dump_clustering(clustering: Clustering, function: str) -> list[Path]:
     if not flags.tf_xla_clustering_debug:
         return []
     number = next(_numbers)
-    folder = Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
+    folder = pathlib.Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
     written = []
     for stage, naming in zip(STAGES, (_plain, _with_cluster, _annotated), strict=True):
         path = folder / f"{stage}{f'_{number}' if number else ''}.dot"

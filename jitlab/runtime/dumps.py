@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jitlab import events
 from jitlab.errors import ForeignFileError
@@ -16,6 +15,12 @@ from jitlab.ir import Cluster, Node, is_operation
 from jitlab.ir.graphs.dot import nodes_dot, text_dot
 from jitlab.messages.escape import clean
 from jitlab.support import locks
+from jitlab.support.later import Later
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pathlib, tempfile = Later("pathlib"), Later("tempfile")
 
 LONGEST_HEAD = 100  # of the first line of DOT text, before the marker
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"
@@ -39,7 +44,7 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, Content]]) -> lis
     pipeline = "GPU" if "GPU" in cluster.device.upper() else "CPU"
     written = []
     if flags.xla_generate_hlo_graph is not None and flags.xla_generate_hlo_graph.search(name):
-        folder = Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
+        folder = pathlib.Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
         for stage, content in stages:
             title = f"computation {name} [{pipeline}: {stage}]"
             path = folder / f"hlo_graph_{next(_numbers)}.dot"
@@ -56,7 +61,7 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, Content]]) -> lis
 
 def _dump_module(cluster: Cluster, name: str, pipeline: str, stages: Sequence[tuple[str, Content]], flags: Flags) -> list[Path]:
     """`module_0001.cluster_0.before_optimizations.txt` and `module_0001.cluster_0.cpu_after_optimizations.txt`, or `.dot`."""
-    folder = Path(flags.xla_dump_to)
+    folder = pathlib.Path(flags.xla_dump_to)
     folder.mkdir(parents=True, exist_ok=True)
     ends = zip(("before_optimizations", f"{pipeline.lower()}_after_optimizations"), (stages[0], stages[-1]), strict=True)
     written = []

@@ -1,5 +1,6 @@
-"""The `dataclass` of the standard library, whose methods are made later: `__init__` when it is first called, the others as
-closures, which need no compiler. A program uses one in twelve of them, and making all took half of `import jitlab`.
+"""The `dataclass` of the standard library, whose methods and fields are made later: when they are first asked for. A program
+uses one class in twelve of them, and making all took half of `import jitlab`. Constructors are not compiled either: classes
+with as many fields of the same kinds share their code (`constructors.py`).
 
 Fields, `replace`, `asdict` and `fields` are the library's own. It does not know that a class of here is frozen, so what derives
 from one takes this decorator, too.
@@ -8,33 +9,113 @@ from one takes this decorator, too.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+from . import constructors
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
 
-    def dataclass(cls=None, /, *, frozen=False, eq=True, **options):
+    def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False, kw_only=False):
         """As `dataclasses.dataclass`; `order`, `unsafe_hash` and `InitVar` are not for here."""
         if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, eq=eq, **options)
+            return lambda cls: dataclass(cls, frozen=frozen, eq=eq, slots=slots, kw_only=kw_only)
         own = {"__eq__", "__hash__"} & vars(cls).keys()  # a class that has __eq__ alone has the __hash__ None
         hashed = "__hash__" in own and not ("__eq__" in own and vars(cls)["__hash__"] is None)
-        cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **options)
-        methods = {"__init__": Constructor(cls, frozen), "__repr__": _repr}
+        given = _take_fields(cls)
+        if slots:
+            given, cls = _with_slots(cls, given)
+        makers = {
+            "__init__": partial(_constructor, frozen=frozen),
+            "__dataclass_fields__": partial(_fields, given=given, kw_only=kw_only),
+            "__match_args__": _match_args,
+        }
+        methods = {"__repr__": _repr, "__replace__": dataclasses.replace}
         if eq:
-            methods["__eq__"], hashing = _comparing([field.name for field in dataclasses.fields(cls) if field.compare])
+            makers["__eq__"] = _equality
             if not hashed:
-                cls.__hash__ = hashing if frozen else None
+                cls.__hash__ = Late(cls, "__hash__", _hashing) if frozen else None
         if frozen:
-            methods |= _frozen(cls, {field.name for field in dataclasses.fields(cls)})
-        for name, method in methods.items():
+            methods |= _frozen(cls)
+        for name, method in (methods | {name: Late(cls, name, make) for name, make in makers.items()}).items():
             if name not in vars(cls):
                 setattr(cls, name, method)
         return cls
+
+
+class Late:
+    """A method or table of a class until it is first asked for; then what `make(cls)` gives is in its place."""
+
+    def __init__(self, cls: type, name: str, make: Callable[[type], Any]) -> None:
+        self.cls = cls
+        self.name = name
+        self.make = make
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        made = self.cls.__dict__[self.name]
+        if made is self:
+            made = self.make(self.cls)
+            setattr(self.cls, self.name, made)
+        return made.__get__(instance, owner) if hasattr(made, "__get__") else made
+
+
+def _take_fields(cls: Any) -> dict[str, Any]:
+    """What the body of a class gave by `field()`; their defaults are in its place, as the standard library leaves them."""
+    given = {name: value for name, value in vars(cls).items() if isinstance(value, dataclasses.Field)}
+    for name, value in given.items():
+        if value.default is dataclasses.MISSING:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, value.default)
+    return given
+
+
+def _with_slots(cls: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The defaults of all fields, and the class anew with slots in their place."""
+    names = [name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)]
+    inherited = {name for base in cls.__mro__[1:-1] for name in vars(base).get("__slots__", ())}
+    body = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__", *names)}
+    body["__qualname__"] = cls.__qualname__
+    body["__slots__"] = tuple(name for name in names if name not in inherited)
+    defaults = {name: value for name, value in vars(cls).items() if name in names}
+    return {**defaults, **given}, type(cls)(cls.__name__, cls.__bases__, body)
+
+
+def _fields(cls: type, given: Mapping[str, Any], kw_only: bool) -> dict[str, Any]:
+    """`__dataclass_fields__`: those of the bases, then its own."""
+    fields: dict[str, Any] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        fields |= getattr(base, "__dataclass_fields__", {})
+    slots = vars(cls).get("__slots__", ())
+    for name, kind in inspect.get_annotations(cls).items():
+        if "ClassVar" in str(kind):
+            continue
+        default = given.get(name, dataclasses.MISSING if name in slots else vars(cls).get(name, dataclasses.MISSING))
+        field: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
+        field.name, field.type, field._field_type = name, kind, _FIELD
+        if field.kw_only is dataclasses.MISSING:
+            field.kw_only = kw_only
+        fields[name] = field
+    return fields
+
+
+@dataclasses.dataclass
+class _One:
+    field: int
+
+
+_FIELD: Any = _One.__dataclass_fields__["field"]._field_type  # type: ignore[attr-defined]  # how the library marks a field
+
+
+def _match_args(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init and not field.kw_only)
 
 
 class _Factory:
@@ -47,57 +128,71 @@ class _Factory:
 MADE = _Factory()
 
 
-class Constructor:
-    """The `__init__` of a class until it is first asked for; then a function is in its place."""
+def _constructor(cls: Any, frozen: bool) -> Callable[..., None]:
+    """`__init__`: its parameters are the fields, and it ends with `__post_init__`. It has the code of another class that has as
+    many fields of the same kinds, with the names of this one."""
+    fields = [field for field in dataclasses.fields(cls) if kind_of(field)]
+    own = {f"a{number}": field.name for number, field in enumerate(fields)}
+    own |= {f"make_{name}": f"make_{field}" for name, field in own.items()}
+    shape = shape_of(cls, fields, frozen)
+    model = (getattr(constructors, shape, None) or compiled(shape)).__code__
+    code = model.replace(
+        co_varnames=tuple(own.get(name, name) for name in model.co_varnames),
+        co_names=tuple(own.get(name, name) for name in model.co_names),
+        co_consts=tuple(own.get(value, value) if isinstance(value, str) else value for value in model.co_consts),
+        co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__",
+    )  # fmt: skip
+    names = {f"make_{field.name}": field.default_factory for field in fields} | {"put": object.__setattr__, "MADE": MADE}
+    made = FunctionType(code, names, "__init__")
+    optional = [field for field in fields if field.init and _default(field) is not dataclasses.MISSING]
+    made.__defaults__ = tuple(_default(field) for field in optional if not field.kw_only) or None
+    made.__kwdefaults__ = {field.name: _default(field) for field in optional if field.kw_only} or None
+    made.__module__ = cls.__module__
+    made.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
+    return made
 
-    def __init__(self, cls: type, frozen: bool) -> None:
-        self.cls = cls
-        self.frozen = frozen
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        made = self.cls.__dict__["__init__"]
-        if made is self:
-            made = _constructor(self.cls, self.frozen)
-            self.cls.__init__ = made
-        return made.__get__(instance, owner)
+def _default(field: Any) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else MADE
 
 
-def _constructor(cls: type, frozen: bool) -> Callable[..., None]:
-    """`__init__`, compiled: its parameters are the fields, and it ends with `__post_init__`."""
-    names: dict[str, Any] = {"_set": object.__setattr__, "_MADE": MADE}
-    parameters: dict[Any, list[str]] = {False: [], True: []}
-    body = []
-    annotations = {}
-    for field in dataclasses.fields(cls):
-        name = value = field.name
-        if field.default_factory is not dataclasses.MISSING:
-            names[f"_make_{name}"] = field.default_factory
-            value = f"_make_{name}() if {name} is _MADE else {name}" if field.init else f"_make_{name}()"
-        if field.init:
-            annotations[name] = field.type
-            default = ""
-            if field.default_factory is not dataclasses.MISSING:
-                default = "=_MADE"
-            elif field.default is not dataclasses.MISSING:
-                names[f"_default_{name}"] = field.default
-                default = f"=_default_{name}"
-            parameters[field.kw_only].append(name + default)
-        elif field.default_factory is dataclasses.MISSING:
-            continue  # its default stands in the class, or somebody else gives it
-        body.append(f" _set(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        body.append(" self.__post_init__()")
-    by_name = ["*", *parameters[True]] if parameters[True] else []
-    source = f"def __init__({', '.join(['self', *parameters[False], *by_name])}):\n" + ("\n".join(body) or " pass")
+def kind_of(field: Any) -> str:
+    """Of a field that `__init__` sets: p a parameter, m one with a factory, k and l those that are given by name alone, f made
+    by a factory whoever calls. "": its default stands in the class, or somebody else gives it."""
+    has_factory = field.default_factory is not dataclasses.MISSING
+    if not field.init:
+        return "f" if has_factory else ""
+    return ("kl" if field.kw_only else "pm")[has_factory]
+
+
+def shape_of(cls: Any, fields: Sequence[Any], frozen: bool) -> str:
+    """The name of the code: the kinds of the fields."""
+    ends = "_post" if hasattr(cls, "__post_init__") else ""
+    return f"{'frozen' if frozen else 'open'}_{''.join(map(kind_of, fields))}{ends}"
+
+
+def source_of(shape: str) -> str:
+    """The code as a text, of fields that are called a0, a1, ..."""
+    how, kinds, *ends = shape.split("_")
+    names = [f"a{number}" for number in range(len(kinds))]
+    by_name = [name for name, kind in zip(names, kinds, strict=True) if kind in "kl"]
+    parameters = ["self", *(name for name, kind in zip(names, kinds, strict=True) if kind in "pm")]
+    steps = []
+    for name, kind in zip(names, kinds, strict=True):
+        value = {"f": f"make_{name}()", "m": f"make_{name}() if {name} is MADE else {name}"}.get(kind.replace("l", "m"), name)
+        steps.append(f'put(self, "{name}", {value})' if how == "frozen" else f"self.{name} = {value}")
+    steps += ["self.__post_init__()" for _ in ends]
+    return f"def {shape}({', '.join(parameters + ['*'] * bool(by_name) + by_name)}): {'; '.join(steps or ['pass'])}\n"
+
+
+def compiled(shape: str) -> Any:
+    """The code of a shape that no class of the package has."""
+    source, names = source_of(shape), dict[str, Any]()
     try:
         exec(source, names)
     except MemoryError:
-        raise MemoryError(f"no room for the {len(source)} bytes of the text of {cls.__qualname__}.__init__") from None
-    made: Callable[..., None] = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    made.__module__ = cls.__module__
-    made.__annotations__ = {**annotations, "return": None}
-    return made
+        raise MemoryError(f"no room for the {len(source)} bytes of the text of {shape}") from None
+    return names[shape]
 
 
 @recursive_repr()
@@ -106,39 +201,43 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({shown})"
 
 
-def _comparing(names: Sequence[str]) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
-    """`__eq__` and `__hash__` by the fields of these names; of one field as of a tuple of it, in which nan is nan."""
-    if len(names) == 1:
-        value = attrgetter(names[0])
-
-        def __eq__(self: Any, other: Any) -> Any:
-            return (value(self),) == (value(other),) if other.__class__ is self.__class__ else NotImplemented
-
-        def __hash__(self: Any) -> int:
-            return hash((value(self),))
-
-    else:
-        values = attrgetter(*names) if names else lambda instance: ()
-
-        def __eq__(self: Any, other: Any) -> Any:
-            return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-        def __hash__(self: Any) -> int:
-            return hash(values(self))
-
-    return __eq__, __hash__
+def _value(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The tuple of what is compared of an object; of one field too, in which nan is nan."""
+    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    if not names:
+        return lambda instance: ()
+    value: Callable[[Any], Any] = attrgetter(*names)
+    return value if len(names) > 1 else lambda instance: (value(instance),)
 
 
-def _frozen(cls: Any, names: set[str]) -> dict[str, Callable[..., None]]:
+def _equality(cls: Any) -> Callable[[Any, Any], Any]:
+    value = _value(cls)
+
+    def __eq__(self: Any, other: Any) -> Any:
+        return value(self) == value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    return __eq__
+
+
+def _hashing(cls: Any) -> Callable[[Any], int]:
+    value = _value(cls)
+
+    def __hash__(self: Any) -> int:
+        return hash(value(self))
+
+    return __hash__
+
+
+def _frozen(cls: Any) -> dict[str, Callable[..., None]]:
     """What refuses to change a field, and how an object is copied all the same."""
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        if type(self) is cls or name in names:
+        if type(self) is cls or name in cls.__dataclass_fields__:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         super(cls, self).__setattr__(name, value)
 
     def __delattr__(self: Any, name: str) -> None:
-        if type(self) is cls or name in names:
+        if type(self) is cls or name in cls.__dataclass_fields__:
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(cls, self).__delattr__(name)
 

@@ -10,7 +10,6 @@ import ctypes
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +19,11 @@ from jitlab.ir import Graph, Lowered, Origins, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.support import native_call_log
+from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
+
+hashlib = Later("hashlib")
 
 #: How an array may lie in memory, as lowering knows it, in words; "" is what has to be copied first.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
@@ -61,7 +63,7 @@ class Compiled:
     @lazy
     def digest(self) -> str:
         """Names it in events: equal for equal Programs of one target."""
-        return sha256(f"{self.target}\n{self.program.text}".encode()).hexdigest()[:16]
+        return str(hashlib.sha256(f"{self.target}\n{self.program.text}".encode()).hexdigest()[:16])
 
     def wait(self) -> None:  # noqa: B027 - a target with one tier has nothing to wait for
         """Return when the code that later launches will run is in place."""

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from jitlab.capture.numpy_calls.functions import call_function
-from jitlab.capture.numpy_calls.numpy_source import FROM_SOURCE
+from jitlab.capture.numpy_calls.numpy_source import FFT_FROM_SOURCE, FROM_SOURCE
 from jitlab.capture.state import Capture
 from jitlab.capture.tracers.arrays import current
 from jitlab.ir import ArrayType, Extent, Graph, Node, current_graph
@@ -51,7 +51,8 @@ def sourced(function: Any) -> Any:
 
 
 #: The rules of the table, and what stands for those of functions whose own source is recorded.
-F = ChainMap({function: sourced(function) for function in FROM_SOURCE}, table.FUNCTIONS)
+SOURCED = FROM_SOURCE | {getattr(np.fft, name) for name in FFT_FROM_SOURCE}
+F = ChainMap({function: sourced(function) for function in SOURCED}, table.FUNCTIONS)
 
 
 @dataclass(frozen=True)

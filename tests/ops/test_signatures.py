@@ -15,7 +15,7 @@ from jitlab.ops.numpy_api import call_binding
 
 ROOT = Path(__file__).parents[2]
 SIGNATURES = call_binding.signatures()
-VERSION = json.loads(call_binding.FILE.read_text(encoding="utf-8"))["numpy"]
+VERSION = json.loads(Path(call_binding.FILE).read_text(encoding="utf-8"))["numpy"]
 X = np.array([[3.0, 1.0, 2.0], [0.5, 2.0, 1.0]])
 Y = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]])
 I = np.array([[1, 0, 1], [0, 1, 0]])  # noqa: E741

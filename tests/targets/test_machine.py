@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_tier_and_text_are_part_of_the_key(cache):
 @pytest.mark.parametrize("damage", [b"", b"jitlab object 1\n", b"other " * 20, None])
 def test_a_damaged_file_is_replaced(cache, damage):
     body, _ = cache.compile(TEXT)
-    (path,) = cache.folder.iterdir()
+    (path,) = Path(cache.folder).iterdir()
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"!" if damage is None else damage)
     assert cache.compile(TEXT) == (body, False)
@@ -85,15 +86,15 @@ def test_a_damaged_file_is_replaced(cache, damage):
 
 def test_one_object_does_not_pass_for_another(cache):
     cache.write("first", b"code")
-    os.rename(cache.folder / "first.o", cache.folder / "second.o")
+    os.rename(Path(cache.folder) / "first.o", Path(cache.folder) / "second.o")
     assert cache.read("second") is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 def test_nobody_else_can_read_or_write(cache):
     cache.write("key", b"code")
-    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE((cache.folder / "key.o").stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(cache.folder).stat().st_mode) == 0o700
+    assert stat.S_IMODE((Path(cache.folder) / "key.o").stat().st_mode) == 0o600
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
@@ -108,8 +109,8 @@ def test_a_folder_others_may_write_is_not_used(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links")
 def test_links_are_not_followed(cache, tmp_path):
     cache.write("key", b"code")
-    os.rename(cache.folder / "key.o", tmp_path / "elsewhere")
-    (cache.folder / "key.o").symlink_to(tmp_path / "elsewhere")
+    os.rename(Path(cache.folder) / "key.o", tmp_path / "elsewhere")
+    (Path(cache.folder) / "key.o").symlink_to(tmp_path / "elsewhere")
     assert cache.read("key") is None
     (tmp_path / "objects").symlink_to(cache.folder)
     assert ObjectCache(tmp_path).folder is None
@@ -124,7 +125,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     cache = ObjectCache(tmp_path)
     for k in range(4):
         cache.write(f"key{k}", bytes(1000))
-        os.utime(cache.folder / f"key{k}.o", (1000 * k, 1000 * k))
+        os.utime(Path(cache.folder) / f"key{k}.o", (1000 * k, 1000 * k))
     assert cache.read("key0") is not None  # and so used last
     cache.limit_bytes = 3600
     cache.trim()
@@ -138,18 +139,18 @@ def test_a_folder_is_looked_through_only_when_it_may_be_full(tmp_path, monkeypat
     for k in range(600):
         cache.write(f"key{k}", bytes(1000))
         if k % 100 == 99:
-            assert sum(path.stat().st_size for path in cache.folder.iterdir()) <= 401_100
+            assert sum(path.stat().st_size for path in Path(cache.folder).iterdir()) <= 401_100
     assert len(looked) < 60
-    assert len(list(cache.folder.iterdir())) > 330
+    assert len(list(Path(cache.folder).iterdir())) > 330
 
 
 def test_the_variable_names_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("JITLAB_CACHE_DIR", str(tmp_path))
-    assert cache_folder() == tmp_path
+    assert cache_folder() == str(tmp_path)
     monkeypatch.setenv("JITLAB_CACHE_DIR", "")
     assert cache_folder() is None
     monkeypatch.delenv("JITLAB_CACHE_DIR")
-    assert cache_folder().name in ("jitlab", "cache")
+    assert Path(cache_folder()).name in ("jitlab", "cache")
 
 
 def test_threads_compile_at_the_same_time():

@@ -11,7 +11,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from jitlab.api.retraces.misses import BESIDE, Failed
 from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Trial, kind_of_call
 from jitlab.capture import (
     MOST_TRACES,
-    Body,
     CallCapture,
     CallTrace,
     Capture,
@@ -36,24 +35,19 @@ from jitlab.capture import (
     Foreign,
     Leaf,
     NotReplayable,
-    PathCapture,
     Refusal,
     Signature,
     Trace,
-    body_of,
     call_user,
     current_capture,
     failed_of,
     key_of,
     leaves_of,
     only_users,
-    read_bytecode,
     reason_of,
     record_call,
-    record_path,
     refusal_error,
     refuse_syntax,
-    run_body,
     signature_key,
     spans,
 )
@@ -65,6 +59,7 @@ from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.messages import Message
 from jitlab.support import locks
+from jitlab.support.later import Later
 from jitlab.support.native_call_log import About
 from jitlab.support.transactions import Whole
 from jitlab.targets.devices import default_target
@@ -72,6 +67,13 @@ from jitlab.targets.devices import default_target
 from .dispatch import inlined, remove
 from .jit_options import JitOptions, check_backend, checked
 from .native_entry import InFront, class_of, warm_up
+
+if TYPE_CHECKING:
+    from jitlab.capture.drivers import function_body, paths
+    from jitlab.capture.rewrite import bytecode
+else:  # for calls that are not captured whole
+    function_body, paths = Later("jitlab.capture.drivers.function_body"), Later("jitlab.capture.drivers.paths")
+    bytecode = Later("jitlab.capture.rewrite.bytecode")
 
 #: Places that call a function as Python of which notes tell.
 MOST_CALLERS = 100
@@ -114,13 +116,13 @@ class Jit(Successor):
         self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
         self._trials: dict[settling.Kind, Trial] = {}
         self.in_front = InFront(Jit.__call__, self)
-        self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
+        self._body: function_body.Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
         self._follow(class_of(self))
         self._telling = PiecesTold(self.ledger, frequency_of(python_function))
         if options.capture_mode == "bytecode":
-            read_bytecode(self._code_function())
+            bytecode.read_bytecode(self._code_function())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
@@ -217,7 +219,7 @@ class Jit(Successor):
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called while another function is recorded: its body is recorded there, its own options count for nothing."""
         capture.before_inline(self)
-        if isinstance(capture, PathCapture):
+        if isinstance(capture, paths.PathCapture):
             return self.python_function(*args, **kwargs)
         inline = getattr(type(self.python_function), "__jitlab_inline__", None)
         if inline is not None:
@@ -361,7 +363,7 @@ class Jit(Successor):
             else:
                 return self._run_as_python(values, refusal)
         if self._body is None:
-            self._body = body_of(function) or False
+            self._body = function_body.body_of(function) or False
         if not self._body:
             return self._run_as_python(values, refusal)
         if self._binds_own:
@@ -372,7 +374,7 @@ class Jit(Successor):
             arguments = bound.arguments
         before, outside.unmarked = outside.unmarked, True
         try:
-            return run_body(self._body, arguments, self._compiled, self._telling)
+            return function_body.run_body(self._body, arguments, self._compiled, self._telling)
         finally:
             outside.unmarked = before
 
@@ -477,8 +479,8 @@ class PathJit(Jit):
         return Found(self._leaves(None, values), failed=self._failed_guards(key, at))
 
     def _captured(self, values: tuple[Any, ...], at: Sequence[Any], number: int, *, strict: bool) -> Trace:
-        capture = PathCapture(self.name, strict=strict)
-        return record_path(
+        capture = paths.PathCapture(self.name, strict=strict)
+        return paths.record_path(
             capture, self.python_function, self._signature.names, values, at, self._signature.call_form, number
         )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
+
+json = Later("json")
 
 CAPTURE_MODES = ("ast", "bytecode", "trace")
 JIT_LEVELS = ("O0", "O1")

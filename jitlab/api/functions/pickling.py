@@ -14,19 +14,24 @@ import pickle
 import sys
 import types
 import weakref
-import zlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.effect_log import closure_values
 from jitlab.capture.positions import codes, is_user_file
 from jitlab.capture.rewrite.staleness import arrived_text, meaning
 from jitlab.ir import Source, cell_names, display_name
+from jitlab.support.later import Later
 
 from .weak_methods import WeakMethod
+
+if TYPE_CHECKING:
+    from jitlab.capture.drivers import driver
+else:
+    driver = Later("jitlab.capture.drivers.driver")
+zlib = Later("zlib")
 
 _NAME_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD")
@@ -195,9 +200,9 @@ def _sent_along(function: Any) -> Iterator[FunctionType]:
         elif isinstance(value, (staticmethod, classmethod, property)):
             waiting.append(value.fget if isinstance(value, property) else value.__func__)
         elif isinstance(value, type):
-            if is_user_class(value) and (value.__module__ == "__main__" or not _is_found(value)):
+            if driver.is_user_class(value) and (value.__module__ == "__main__" or not _is_found(value)):
                 waiting.extend((*value.__bases__, *vars(value).values()))
-        elif not isinstance(value, (Picklable, ModuleType)) and is_user_class(type(value)):
+        elif not isinstance(value, (Picklable, ModuleType)) and driver.is_user_class(type(value)):
             waiting += [type(value), getattr(value, "__dict__", {})]
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
 from jitlab.api.settling import disturbed, here
 from jitlab.capture import Change
-from jitlab.capture.drivers.function_body import Telling
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
+from jitlab.capture.drivers.run_events import Telling
 from jitlab.config import NEVER, config
 from jitlab.events import Cause
 from jitlab.messages import Message, capital, units

@@ -13,7 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,13 +29,19 @@ from jitlab.events import Cause
 from jitlab.ir import is_operation
 from jitlab.messages import capital, units
 from jitlab.messages.escape import clean
+from jitlab.support.later import Later
 
 from .definitions import Definition, Site
-from .fixes import Fix, fixes
 from .in_pieces import Piece
 from .misses import NONE, Failed, Miss, change_text
 from .patterns import numbers_of, patterns
 from .places import MOST_LINES, live, place_of
+
+if TYPE_CHECKING:
+    from . import fixes
+    from .fixes import Fix
+else:
+    fixes = Later(f"{__package__}.fixes")
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
 NEAREST = 8
@@ -227,11 +233,11 @@ class Ledger:
     def fixes(self, planned: Sequence[Miss] = ()) -> list[Fix]:
         """Changes of the program that would have left fewer traces, replayed on the recorded calls; the cheapest first.
         `planned`: calls that were not made yet."""
-        found = fixes([*(self.explained(miss) for miss in list(self.misses)), *planned], self.kind)
+        found = fixes.fixes([*(self.explained(miss) for miss in list(self.misses)), *planned], self.kind)
         place = self._place
         if place is not None and not self.is_method and place.functions > 1:
             edition = self.definition.edition  # of a cell that was edited, or run again, it is another: there is no loop
-            made = fixes([miss for miss in list(place.misses) if miss.definition.edition == edition], self.kind)
+            made = fixes.fixes([miss for miss in list(place.misses) if miss.definition.edition == edition], self.kind)
             found += [fix for fix in made if "hoist" in fix.kinds]
         return found
 
@@ -241,7 +247,7 @@ class Ledger:
             return None
         known = self.fixes([miss] if is_planned else [])
         if miss.owner != self.number and self._place is not None:  # of another function made of the same code
-            known = fixes([other for other in list(self._place.misses) if other.owner == miss.owner], self.kind) + known
+            known = fixes.fixes([other for other in list(self._place.misses) if other.owner == miss.owner], self.kind) + known
         found = [fix for fix in known if fix.avoids(miss)]
         paths = {change.path for change in miss.changes}
         return next((fix for fix in found if fix.paths <= paths), found[0] if found else None)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from jitlab.capture.state import Capture
 
 Body = Callable[[], Outcome]
+#: Loops of so many iterations at most are unrolled without a try to roll them, unless there are loops in them.
+FEW = 16
 BOOL = LeafType(ArrayType((), np.dtype(bool)), bool, True)
 
 

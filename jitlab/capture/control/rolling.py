@@ -21,7 +21,7 @@ from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import InvalidArgumentError, Unfit
 from jitlab.ir import NotRolled
 
-from .conditions import Body, capture_of, is_traced, left, run, tensor_of
+from .conditions import FEW, Body, capture_of, is_traced, left, run, tensor_of
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
 from .jumps import BREAK, CONTINUE, Mixed, Outcome
 from .looping import LoopTracer, Names
@@ -31,8 +31,8 @@ from .traced_checks import never_runs
 if TYPE_CHECKING:
     from jitlab.capture.state import Capture
 
-#: Loops of so many iterations at most are unrolled without a try to roll them, unless there are loops in them.
-FEW, FEW_LOOPS = 16, 2
+#: As FEW, of loops with loops in them.
+FEW_LOOPS = 2
 #: The most that jit_compile=True unrolls, and from where on a warning is given.
 MOST_COMPILED, LARGE = 1000, 50_000
 #: The most operations that jl.jit and cells record of a loop that is unrolled: a longer one has run before it is compiled.

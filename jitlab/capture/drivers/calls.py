@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.capture.control.rolling import FEW
+from jitlab.capture.control.conditions import FEW
 from jitlab.capture.guards.changes import CAUSES, Leaf
 from jitlab.capture.guards.objects import KEPT
 from jitlab.capture.hooks import call_user
-from jitlab.capture.numpy_calls.draws import begin
+from jitlab.capture.numpy_calls.draws import begin, makes_generator
 from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.convert import find_definition
@@ -79,7 +79,7 @@ class CallCapture(CellCapture):
 
     def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A generator that the function makes for itself is one object, which begins anew at each call."""
-        if function not in (np.random.default_rng, np.random.RandomState) or self.strict:
+        if not makes_generator(function) or self.strict:
             return super().call_on_values(function, args, kwargs)
         known, options = self._known(tuple(args)), self._known(kwargs)
         made = begin(self, function(*known, **options), function, known, options)

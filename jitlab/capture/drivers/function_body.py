@@ -167,4 +167,4 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling:
     return frame.get(RESULT)
 
 
-__all__ = ["Body", "Telling", "body_of", "run_body"]
+__all__ = ["Body", "body_of", "run_body"]

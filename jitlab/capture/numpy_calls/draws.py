@@ -29,6 +29,23 @@ LABELS = {
 }  # fmt: skip
 
 
+def is_generator(x: Any) -> bool:
+    """One of np.random, which is loaded by a program that uses it: it takes time."""
+    random = vars(np).get("random")
+    return random is not None and isinstance(x, (random.Generator, random.RandomState))
+
+
+def makes_generator(function: Any) -> bool:
+    random = vars(np).get("random")
+    return random is not None and function in (random.default_rng, random.RandomState)
+
+
+def is_seed(function: Any) -> bool:
+    """`np.random.seed`: a function, not a method like the others."""
+    random = vars(np).get("random")
+    return random is not None and function is random.seed
+
+
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
     name = function.__name__

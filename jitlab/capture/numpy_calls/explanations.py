@@ -82,7 +82,7 @@ _STANDS_FOR = {
     "LoopIndex": "int", "SymbolicRange": "range", "TracedRange": "range", "Counted": "enumerate", "Counting": "enumerate",
     "Stores": "object",
 }  # fmt: skip
-_NAMES = re.compile(rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'")
+_NAMES = rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'"
 #: Where operations of the user's own run in a frame of ours: what they raise is the user's.
 _FOR_THE_USER = frozenset({"hooks.py", "state.py", "pieces.py", "iterables.py", "conditions.py", "number.py"})
 
@@ -107,7 +107,7 @@ def _clause(error: Exception) -> str:
             said = ""
         kind = "ValueError" if isinstance(error, ShapeError) else type(error).__name__
         text = f"{kind}: {said}" if said else kind
-    return _NAMES.sub(lambda found: f"'{_STANDS_FOR[found[1]]}'", (text.splitlines() or [""])[0])
+    return re.sub(_NAMES, lambda found: f"'{_STANDS_FOR[found[1]]}'", (text.splitlines() or [""])[0])
 
 
 def is_our_fault(error: Exception) -> bool:

@@ -22,15 +22,15 @@ from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import as_node
 from jitlab.ops.layout.views import Reshape, transpose_view
 from jitlab.ops.layout.windows import Windows
-from jitlab.ops.linear_algebra.einsum import einsum_view
 from jitlab.ops.numpy_api.call_binding import bound
-from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
+from jitlab.ops.table import ATTRIBUTES, FUNCTIONS, OPERATORS, UPDATE_METHODS, UPDATES, VIEW_ATTRIBUTES, VIEWS
+from jitlab.support.later import Later
 
 from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
 from .explanations import explained, explaining
 from .host_fallback import host_operation
 from .layouts import c_strides, is_in_columns, is_in_rows, kept_strides
-from .numpy_source import FROM_SOURCE, from_source
+from .numpy_source import from_source, is_from_source
 from .numpy_traits import (
     ADDS_IN_OUT,
     DTYPE_FUNCTIONS,
@@ -43,12 +43,16 @@ from .numpy_traits import (
     OnCopy,
     dtype_function,
     is_at,
+    is_of_fft,
     operator_function,
 )
 from .ordering import set_order
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
+    from jitlab.ops.linear_algebra import einsum
+else:
+    einsum = Later("jitlab.ops.linear_algebra.einsum")
 
 #: Elements of an array whose views are compared place by place.
 MOST_PLACES = 1 << 20
@@ -184,7 +188,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return raveled(capture, args[0], kwargs.get("order", "C"))
     if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return real_or_imag(capture, args[0], function.__name__)
-    if function in FROM_SOURCE:
+    if is_from_source(function):
         return apply_source(capture, function, args, kwargs)
     if function in WRITES_FIRST or is_at(function):
         return write_first(capture, function, args, kwargs)
@@ -200,11 +204,11 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         if view is not None:
             return view
     if function is np.einsum and len(args) == 2 and isinstance(args[1], Tensor):
-        view = view_of(capture, einsum_view, function, args[1], args[:1], kwargs)
+        view = view_of(capture, einsum.einsum_view, function, args[1], args[:1], kwargs)
         if view is not None:
             view._locked = args[1]._locked  # einsum's diagonals may be written into, np.diagonal's may not
             return view if view.shape else capture.fresh(view.node(), is_scalar=True)
-    rule = function_rule(function)
+    rule = FUNCTIONS.get(function)
     if rule is None:
         with explaining(capture, function, args):
             return host_operation(capture, function, args, kwargs)
@@ -223,7 +227,7 @@ def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[st
         if same is None and copy_refused(function, args, kwargs):
             raise ValueError(NO_COPY)
     if same is not None and function is np.asarray_chkfinite:
-        apply_rule(capture, function_rule(function), function, args, {})
+        apply_rule(capture, FUNCTIONS.get(function), function, args, {})
     return same
 
 
@@ -236,7 +240,7 @@ def is_fortran(capture: Arrays, x: Tensor) -> bool:
 
 def _index_grid(capture: Arrays, vectors: Sequence[Any]) -> Any:
     """`np.ix_`: vectors of positions are seen along an axis of their own."""
-    made = apply_rule(capture, function_rule(np.ix_), np.ix_, vectors, {})
+    made = apply_rule(capture, FUNCTIONS[np.ix_], np.ix_, vectors, {})
     if not isinstance(made, tuple):
         return made
     return tuple(
@@ -266,7 +270,7 @@ def _meshgrid_of_views(capture: Arrays, *xi: Any, copy: bool, sparse: Any = Fals
 
 def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
     """Each is a view of its argument, or the argument itself."""
-    made = apply_rule(capture, function_rule(np.broadcast_arrays), np.broadcast_arrays, arrays, {})
+    made = apply_rule(capture, FUNCTIONS[np.broadcast_arrays], np.broadcast_arrays, arrays, {})
     if not isinstance(made, tuple):
         return made
     views = []
@@ -422,7 +426,7 @@ def into(
     if isinstance(function, np.ufunc):
         casting, where = kwargs.pop("casting", "same_kind"), kwargs.pop("where", True)
         return _write_out(capture, function, operands, again(), out, casting, where)
-    if function in IGNORES_OUT:
+    if is_of_fft(function, IGNORES_OUT):
         return again()
     _check_traced(out)
     if function in (np.concatenate, np.stack) and kwargs.get("dtype") is not None:
@@ -485,7 +489,7 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
             function(np.broadcast_to(np.zeros((), target.dtype), plain(target.shape)), *args[1:], **kwargs)
         raise
     with explaining(capture, function, args):
-        rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)
+        rule = UPDATES.get(function) or UPDATE_METHODS.get(UPDATES_BY_METHOD.get(function))
         try:
             if rule is None:
                 raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")

@@ -1,9 +1,9 @@
 """NumPy's functions that are made of others in Python (`np.diff`): NumPy's own source runs, and what it calls is recorded.
 
-A function stands in FROM_SOURCE if its source asks for shapes, dtypes and arguments alone, never for what arrays hold; if it
-compares no lengths, which may move with a loop (`np.stack` does); and if the graph is the one that a rule would build. It is
-called with Tensors; in its globals, what makes an array of an argument records that instead (`asanyarray(x)` of a Tensor is
-the Tensor).
+A function stands in FROM_SOURCE or FFT_FROM_SOURCE if its source asks for shapes, dtypes and arguments alone, never for what
+arrays hold; if it compares no lengths, which may move with a loop (`np.stack` does); and if the graph is the one that a rule
+would build. It is called with Tensors; in its globals, what makes an array of an argument records that instead
+(`asanyarray(x)` of a Tensor is the Tensor).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jitlab.ir import Extent, Symbolic
 from jitlab.ops.base import Unsupported
 
 from .conversions import CONVERSIONS
-from .numpy_traits import CREATION
+from .numpy_traits import CREATION, is_of_fft
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -32,15 +32,19 @@ FROM_SOURCE: frozenset[Any] = frozenset({
     np.isreal, np.iscomplex, np.cumulative_sum, np.cumulative_prod,
     np.vstack, np.hstack, np.dstack, np.column_stack, np.append,
     np.moveaxis, np.rollaxis, np.flip, np.flipud, np.fliplr, np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack,
-    np.fft.hfft, np.fft.ihfft, np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn, np.fft.fft2, np.fft.ifft2, np.fft.rfft2,
-    np.fft.irfft2, np.fft.fftshift, np.fft.ifftshift,
     np.linalg.matrix_power, np.linalg.multi_dot, np.linalg.tensorinv, np.linalg.outer, np.linalg.trace, np.linalg.cross,
     np.linalg.vecdot, np.linalg.tensordot, np.linalg.matmul, np.linalg.vector_norm, np.linalg.matrix_norm,
 } - {None})  # fmt: skip
+#: Those of np.fft.
+FFT_FROM_SOURCE = frozenset("hfft ihfft fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2 fftshift ifftshift".split())
+
+
+def is_from_source(function: Any) -> bool:
+    return function in FROM_SOURCE or is_of_fft(function, FFT_FROM_SOURCE)
 
 
 def from_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What NumPy's source of a function of FROM_SOURCE gives for Tensors."""
+    """What NumPy's source of such a function gives for Tensors."""
     before, capture.in_numpy = capture.in_numpy, True
     try:
         return _recording(function)(*args, **kwargs)

@@ -28,7 +28,15 @@ ADDS_IN_OUT: frozenset[Any] = frozenset(
 )  # fmt: skip
 
 #: Functions that take `out=` and hand it on to nobody.
-IGNORES_OUT: frozenset[Any] = frozenset({np.fft.hfft, np.fft.ifft2, np.fft.irfft2})
+IGNORES_OUT = frozenset({"hfft", "ifft2", "irfft2"})  # of np.fft
+
+
+def is_of_fft(function: Any, names: frozenset[str]) -> bool:
+    """Is it one of these functions of np.fft? (That is loaded by a program that uses it: it takes time.)"""
+    name = getattr(function, "__name__", "")
+    return name in names and getattr(vars(np).get("fft"), name, None) is function
+
+
 
 #: Functions that make arrays from numbers: recorded although no array is among their arguments.
 CREATION: frozenset[Any] = frozenset(
@@ -41,9 +49,9 @@ CREATION: frozenset[Any] = frozenset(
 )  # fmt: skip
 
 #: Functions that write into their first argument: run on a copy of it, which is then assigned.
-WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES})
-WRITING_METHODS = frozenset({"sort", "partition", "put", *UPDATE_METHODS})
-UPDATES_BY_METHOD = {getattr(np.ndarray, name): rule for name, rule in UPDATE_METHODS.items()}
+WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES.known()})
+WRITING_METHODS = frozenset({"sort", "partition", "put", *UPDATE_METHODS.known()})
+UPDATES_BY_METHOD = {getattr(np.ndarray, name): name for name in UPDATE_METHODS.known()}
 
 #: What NumPy tells from types alone.
 TYPE_FUNCTIONS: dict[Any, Callable[..., Any]] = {

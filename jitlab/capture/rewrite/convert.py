@@ -113,7 +113,7 @@ def qualified(code: types.CodeType, before: str, name: str, around: types.CodeTy
     Functions that conversion added run the user's own lines: they bear the name of the function around them.
     """
     added = around is not None and is_added(code)
-    full = around.co_qualname if added and around is not None else _ADDED_PARTS.sub("", code.co_qualname)
+    full = around.co_qualname if added and around is not None else re.sub(_ADDED_PARTS, "", code.co_qualname)
     if not added:
         full = name + full.removeprefix(before) if full.startswith(before) else full
     named = code.replace(co_qualname=full, co_name=around.co_name if added and around is not None else code.co_name)
@@ -124,7 +124,7 @@ def qualified(code: types.CodeType, before: str, name: str, around: types.CodeTy
     return named
 
 
-_ADDED_PARTS = re.compile(rf"\.{ADDED}\w+\.<locals>")
+_ADDED_PARTS = rf"\.{ADDED}\w+\.<locals>"
 
 
 FUTURE_FLAGS = __future__.annotations.compiler_flag

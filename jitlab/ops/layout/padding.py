@@ -217,9 +217,9 @@ STATISTICS: dict[str, Callable[..., Any]] = {
 
 def _with_statistics(x: Node, axis: int, widths: tuple[int, int], function: Any, lengths: tuple[Any, Any]) -> Node:
     """A statistic of the elements next to the border, all along it."""
-    from jitlab.ops.table import function_rule
+    from jitlab.ops.table import FUNCTIONS
 
-    statistic = function_rule(function)
+    statistic = FUNCTIONS.get(function)
     if statistic is None:
         raise Unsupported(f"a border of {function.__name__}s")
     n = x.shape[axis]

@@ -6,17 +6,18 @@ after:  np.clip(x, a_min=1, a_max=3, out=o)    np.dot(x, y)
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
-FILE = Path(__file__).with_name("signatures.json")
+FILE = os.path.join(os.path.dirname(__file__), "signatures.json")
+json = Later("json")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def signatures() -> dict[str, str]:
     `=` stands behind a parameter that has a default; what stands before `/` is given by position alone, what comes after
     `*` by name alone. Of a method the array itself is left out; `ufunc.reduce` is that of every ufunc.
     """
-    read: dict[str, str] = json.loads(FILE.read_text(encoding="utf-8"))["functions"]
+    with open(FILE, encoding="utf-8") as file:
+        read: dict[str, str] = json.load(file)["functions"]
     return read
 
 

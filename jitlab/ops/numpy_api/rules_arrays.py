@@ -1,8 +1,7 @@
-"""Rules for Python's sum and `outer` of ufuncs."""
+"""The rule for Python's sum."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,10 @@ from jitlab.ir import Node
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import cast
 from jitlab.ops.elementwise import arithmetic as ar
-from jitlab.ops.layout.views import reshape
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
 
 from .arguments import node, operand
-
-Rule = Callable[..., Any]
 
 
 @rule(sum)
@@ -36,13 +32,3 @@ def python_sum(iterable: Any, /, start: Any = 0) -> Node:
     dtype = np.dtype(np.add.resolve_dtypes((x.dtype, int, None))[-1])
     total = cast(re.reduce(re.Sum, cast(x, dtype), (0,)), dtype)
     return total if type(start) is int and start == 0 else ar.add(total, operand(start))
-
-
-def outer_rule(of_pair: Rule) -> Rule:
-    def outer_of(a: Any, b: Any, /, **options: Any) -> Node:
-        x, y = node(a), node(b)
-        result: Node = of_pair(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
-        return result
-
-    return outer_of
-

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, Moving, Node, NotRolled, at_least, current_bounds, plain
+from jitlab.ops import registry
 from jitlab.ops.base import Elementwise, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import (
     apply,
@@ -376,17 +376,10 @@ def python_abs(x: Any, /) -> Node:
     return elementwise(ar.Abs(), operand(x))
 
 
-def ufuncs(kind: type[Elementwise] = Elementwise) -> dict[np.ufunc, Rule]:
-    """The rule of each elementwise class that is a ufunc, of all modules that are loaded."""
-    found: dict[np.ufunc, Rule] = {}
-    for sub in kind.__subclasses__():
-        found.update(ufuncs(sub))
-        if isinstance(ufunc := vars(sub).get("ufunc"), np.ufunc) and not fields(sub):
-            found[ufunc] = ufunc_rule(sub())
-    return found
+def rule_of(ufunc: np.ufunc) -> Rule:
+    """The rule of a ufunc that is an operation."""
+    return ufunc_rule(registry.FUNCTIONS[ufunc]())
 
-
-UFUNCS: dict[np.ufunc, Rule] = ufuncs()
 
 FUNCTIONS: dict[Any, Rule] = {
     np.fabs: ufunc_rule(ar.Abs(), np.fabs),
@@ -449,8 +442,8 @@ def _operators() -> dict[str, Rule]:
     }
     rules: dict[str, Rule] = {}
     for name, ufunc in binary.items():
-        rules[f"__{name}__"] = UFUNCS[ufunc]
-        rules[f"__r{name}__"] = _turned(UFUNCS[ufunc])
+        rules[f"__{name}__"] = rule_of(ufunc)
+        rules[f"__r{name}__"] = _turned(rule_of(ufunc))
     rules["__pow__"] = _power_operator
     rules["__divmod__"], rules["__rdivmod__"] = divmod_, _turned(divmod_)
     rules["__matmul__"] = lambda x, y: matmul(node(x), node(y))
@@ -460,7 +453,7 @@ def _operators() -> dict[str, Rule]:
         *(("eq", np.equal), ("ne", np.not_equal), ("neg", np.negative), ("abs", np.absolute), ("invert", np.invert)),
     )
     for name, ufunc in others:
-        rules[f"__{name}__"] = UFUNCS[ufunc]
+        rules[f"__{name}__"] = rule_of(ufunc)
     rules["__pos__"] = positive
     return rules
 
@@ -469,7 +462,7 @@ def _power_operator(x: Any, y: Any) -> Node:
     """`x ** y`: the square of bools is their own, int8; `np.power` makes int64 of them first."""
     if type(y) is int and y == 2 and isinstance(x, Node) and (x.ndim or x.dtype.kind != "b"):
         return elementwise(ar.Square(), x)
-    result: Node = UFUNCS[np.power](x, y)
+    result: Node = rule_of(np.power)(x, y)
     return result
 
 

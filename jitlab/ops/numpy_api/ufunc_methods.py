@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.ops import registry
 from jitlab.ops.base import Elementwise, Reduction, Unsupported
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, elementwise
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.math_functions import Exp, Exp2
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.indexing import write_index
-from jitlab.ops.layout.views import expand_dims
+from jitlab.ops.layout.views import expand_dims, reshape
 from jitlab.ops.library_operations import Library, call
 from jitlab.ops.reducing.axis_reductions import among_equals, highest, lowest
 from jitlab.ops.reducing.scans import accumulate_rule, keeps
-from jitlab.ops.registry import rule, update
+from jitlab.ops.registry import BINARY, PAIRWISE, UNARY, rule, update
 
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .rules_reductions import Kind, extreme_rule, flag, mask_of, masked, started, sum_rule, truth_rule
 
 INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
 FLOATS = np.array([[0.5, -1.5, 2.0], [3.0, np.nan, 1.0]])
-
-#: The functions of two elements that NumPy has.
-BINARY = tuple(
-    dict.fromkeys(
-        u for u in vars(np).values() if isinstance(u, np.ufunc) and u.nin == 2 and u.nout == 1 and u.signature is None
-    )
-)
 
 #: Partial results may be joined in any order, and nothing but the elements counts.
 REORDERED: tuple[np.ufunc, ...] = (
@@ -45,15 +38,10 @@ REORDERED: tuple[np.ufunc, ...] = (
 @cache
 def operation_of(ufunc: np.ufunc) -> Elementwise | None:
     """The operation that a ufunc is, if it is one."""
+    from jitlab.ops.table import FUNCTIONS
 
-    def found(kind: type[Elementwise]) -> Iterator[type[Elementwise]]:
-        for sub in kind.__subclasses__():
-            yield from found(sub)
-            if vars(sub).get("ufunc") is ufunc and not fields(sub):
-                yield sub
-
-    kind = next(found(Elementwise), None)
-    return None if kind is None else kind()
+    kind = registry.FUNCTIONS[ufunc] if FUNCTIONS.get(ufunc) is not None else None  # looked up: its module is loaded
+    return kind() if isinstance(kind, type) else None
 
 
 class Fold(Reduction):
@@ -262,11 +250,17 @@ def reduceat_rule(ufunc: np.ufunc) -> Any:
 
 
 def outer_rule(ufunc: np.ufunc) -> Any:
-    """The rule of `ufunc.outer` for functions without a rule of their own: with one, `table` makes it of that."""
+    """The rule of `ufunc.outer`."""
 
     def outer(A: Any, B: Any, /, **options: Any) -> Node:
-        refuse(**options)
-        return by_numpy(ufunc, "outer", node(A), node(B))
+        from jitlab.ops.table import FUNCTIONS
+
+        x, y, of_pair = node(A), node(B), FUNCTIONS.get(ufunc)
+        if of_pair is None:
+            refuse(**options)
+            return by_numpy(ufunc, "outer", x, y)
+        result: Node = of_pair(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
+        return result
 
     return outer
 
@@ -355,8 +349,10 @@ for _ufunc in BINARY:
     rule(_ufunc.reduce)(reduce_rule(_ufunc))
     rule(_ufunc.accumulate)(accumulate_rule(_ufunc))
     rule(_ufunc.reduceat)(reduceat_rule(_ufunc))
-    rule(_ufunc.outer)(outer_rule(_ufunc))
     update(_ufunc.at)(at_rule(_ufunc))
 
-for _ufunc in dict.fromkeys(u for u in vars(np).values() if isinstance(u, np.ufunc) and (u.nin, u.nout) == (1, 1)):
+for _ufunc in PAIRWISE:
+    rule(_ufunc.outer)(outer_rule(_ufunc))
+
+for _ufunc in UNARY:
     update(_ufunc.at)(at_unary_rule(_ufunc))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
+from jitlab.support.later import Later
 from jitlab.targets.target import Compiled, Origin, Peaks, PlainCall, Target
 
 from . import machine
@@ -16,12 +17,17 @@ from .calls.blas import gemm_address
 from .calls.device import Memory
 from .calls.entry import CEntry, c_entry
 from .calls.launcher import ContextLauncher
-from .calls.python_way import python_entry
 from .compiling import MachineCode, background, final_tier, machine_code
 from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
-from .listing import ModuleListing, listing
 from .peaks import known_peaks
+
+if TYPE_CHECKING:
+    from . import listing as listings
+    from .calls import python_way
+else:
+    python_way = Later(f"{__package__}.calls.python_way")
+    listings = Later(f"{__package__}.listing")
 
 
 class CpuTarget(Target):
@@ -50,8 +56,8 @@ class CpuTarget(Target):
     def launcher(self, lowered: Lowered, code: Compiled) -> ContextLauncher:
         return ContextLauncher(lowered, cast(MachineCode, code))
 
-    def listing(self, program: Program) -> ModuleListing:
-        return listing(program, final_tier(program))
+    def listing(self, program: Program) -> listings.ModuleListing:
+        return listings.listing(program, final_tier(program))
 
     def last_tier(self, program: Program) -> str:
         return final_tier(program)
@@ -63,7 +69,7 @@ class CpuTarget(Target):
         self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
         under_way: ctypes.c_int64, name: str,
     ) -> Any:  # fmt: skip
-        return python_entry(function, otherwise, calls, stops, under_way, name)
+        return python_way.python_entry(function, otherwise, calls, stops, under_way, name)
 
     @property
     def is_improving(self) -> bool:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import itertools
 import os
 import platform
 import signal
 import stat
 import sys
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from jitlab.config import cache_folder
 from jitlab.support import locks
 from jitlab.support.address_space import ask_for
+from jitlab.support.later import Later
 from jitlab.targets.llvm.features import Features
+
+hashlib, tempfile = Later("hashlib"), Later("tempfile")
 
 Tier = Literal["quick", "good"]
 
@@ -330,21 +330,21 @@ class ObjectCache:
 
     MAGIC = b"jitlab object 1\n"
 
-    def __init__(self, folder: Path | None, limit_bytes: int = 256 << 20) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None, limit_bytes: int = 256 << 20) -> None:
         self.limit_bytes = limit_bytes
-        self.folder: Path | None = None
+        self.folder: str | None = None
         if folder is not None:
             with suppress(OSError):
-                objects = folder / "objects"
-                objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+                objects = os.path.join(folder, "objects")
+                os.makedirs(objects, mode=0o700, exist_ok=True)
                 if self._is_private(objects):
                     self.folder = objects
         self._room = self._written = 0  # bytes: left when the folder was looked through, and written since
 
     @staticmethod
-    def _is_private(folder: Path) -> bool:
+    def _is_private(folder: str) -> bool:
         """A real folder of ours that nobody else may write."""
-        info = folder.lstat()
+        info = os.lstat(folder)
         if not stat.S_ISDIR(info.st_mode):
             return False
         return sys.platform == "win32" or (info.st_uid == os.getuid() and not info.st_mode & 0o022)
@@ -359,12 +359,12 @@ class ObjectCache:
         for part in parts:
             data = part.encode()
             digest.update(len(data).to_bytes(8, "little") + data)
-        return digest.hexdigest()
+        return str(digest.hexdigest())
 
     def read(self, key: str) -> bytes | None:
         if self.folder is None:
             return None
-        path = self.folder / f"{key}.o"
+        path = os.path.join(self.folder, f"{key}.o")
         try:
             flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # a pipe lets nobody wait
             descriptor = os.open(path, sum(flags, os.O_RDONLY))
@@ -382,7 +382,7 @@ class ObjectCache:
         body = content[start + 32 :]
         if content[:start] != self.MAGIC or hashlib.sha256(key.encode() + body).digest() != content[start : start + 32]:
             with suppress(OSError):
-                path.unlink()
+                os.unlink(path)
             return None
         with suppress(OSError):
             os.utime(path)  # used last: removed last
@@ -397,7 +397,7 @@ class ObjectCache:
             descriptor, temporary = tempfile.mkstemp(dir=self.folder, suffix=".new")  # mode 0600
             with open(descriptor, "wb") as file:
                 file.write(content)
-            os.replace(temporary, self.folder / f"{key}.o")
+            os.replace(temporary, os.path.join(self.folder, f"{key}.o"))
         except OSError:
             if temporary is not None:
                 with suppress(OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,10 +11,13 @@ from functools import cache
 import numpy as np
 
 from jitlab.config import cache_folder
+from jitlab.support.later import Later
 from jitlab.targets.target import Peaks
 
 from . import machine
 from .compiling import background
+
+json, pathlib = Later("json"), Later("pathlib")
 
 #: Larger than any cache near a core; copied to measure memory.
 COPY_BYTES = 48 << 20
@@ -34,7 +36,7 @@ def known_peaks() -> Peaks | None:
 def peaks() -> Peaks:
     """This machine's peaks. The first call on a machine takes some tenths of a second."""
     folder = cache_folder()
-    path = None if folder is None else folder / f"peaks-{machine.cpu_name()}.json"
+    path = None if folder is None else pathlib.Path(folder) / f"peaks-{machine.cpu_name()}.json"
     if path is not None:
         try:
             return Peaks(**{name: float(value) for name, value in json.loads(path.read_text()).items()})

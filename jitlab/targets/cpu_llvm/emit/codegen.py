@@ -7,27 +7,37 @@ user's loops have Python look after them where they are (`look`). Everything a c
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jitlab.ops.base import Operation
+from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
-from jitlab.targets.llvm.expressions import poly_text
-from jitlab.targets.llvm.function_text import FunctionText, module_text
 
-from .phase import Slots, phase_function
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jitlab.targets.llvm import expressions, function_text
+    from jitlab.targets.llvm.function_text import FunctionText
+
+    from . import phase as phases
+    from .phase import Slots
+else:  # what is on disk is not written
+    expressions, function_text = Later("jitlab.targets.llvm.expressions"), Later("jitlab.targets.llvm.function_text")
+    phases = Later(f"{__package__}.phase")
 
 __all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "identity", "module_for"]
+
+hashlib, pathlib = Later("hashlib"), Later("pathlib")
 
 #: When this was imported: what was edited since then is not what runs.
 _imported_ns = time.time_ns()
@@ -37,7 +47,7 @@ COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "a
 
 def module_for(program: Scheduled) -> str:
     """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
-    return module_text(functions_of(ContextLayout(program), phase_function))
+    return function_text.module_text(functions_of(ContextLayout(program), phases.phase_function))
 
 
 def identity(program: Scheduled) -> str:
@@ -52,7 +62,7 @@ def _sources() -> str:
     that are as they were, by the times and numbers that the system gives them, are not read again."""
     stamp = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
     try:
-        files = sorted(_files(Path(__file__).parents[3]))
+        files = sorted(_files(pathlib.Path(__file__).parents[3]))
         if not files or any(info.st_mtime_ns > _imported_ns for _, info in files):
             return ""
         for path, info in files:
@@ -61,7 +71,7 @@ def _sources() -> str:
         store, key = machine.object_cache(), f"sources-{stamp.hexdigest()}"
         known = store.read(key)
         if known is None:
-            known = _contents([Path(path) for path, _ in files])
+            known = _contents([pathlib.Path(path) for path, _ in files])
             store.write(key, known)
     except OSError:
         return ""
@@ -76,7 +86,7 @@ def _files(package: Path) -> Iterator[tuple[str, os.stat_result]]:
                 if entry.name.endswith(".py"):
                     yield entry.path, entry.stat()
                 elif "." not in entry.name and entry.name != "__pycache__":
-                    folders.append(Path(entry.path))
+                    folders.append(pathlib.Path(entry.path))
 
 
 def _contents(files: Sequence[Path]) -> bytes:
@@ -84,7 +94,7 @@ def _contents(files: Sequence[Path]) -> bytes:
     for file in files:
         content = file.read_bytes()
         digest.update(f"{file.name} {len(content)} ".encode() + content)
-    return digest.hexdigest().encode()
+    return str(digest.hexdigest()).encode()
 
 
 def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
@@ -99,9 +109,9 @@ def _look(layout: ContextLayout) -> FunctionText:
 
     The exception is taken out of the thread's state into the context: between here and Python lies code that knows of none.
     """
-    fn = FunctionText("look", [("ptr", "ctx")], returns="i64")
+    fn = function_text.FunctionText("look", [("ptr", "ctx")], returns="i64")
     fn.linkage, fn.attributes = "internal", "noinline nounwind cold"
-    slot = Slots(fn)
+    slot = phases.Slots(fn)
     fn.declare(f"declare i64 @{COUNTER}()")
     now = fn.instr(f"call i64 @{COUNTER}()")
     spent = fn.instr(f"sub i64 {now}, {slot(layout.STARTED)}")
@@ -132,8 +142,8 @@ def _look(layout: ContextLayout) -> FunctionText:
 
 def _entry(layout: ContextLayout) -> FunctionText:
     """run(ctx): each phase in chunks; DONE, PAUSED (call again), STOPPED, or FAILED + code."""
-    fn = FunctionText("run", [("ptr", "ctx")], returns="i64")
-    slot = Slots(fn)
+    fn = function_text.FunctionText("run", [("ptr", "ctx")], returns="i64")
+    slot = phases.Slots(fn)
     fn.declare(f"declare i64 @{COUNTER}()")
     started = fn.instr(f"call i64 @{COUNTER}()")
     fn.emit(f"store i64 {started}, ptr {slot.pointer(layout.STARTED)}")
@@ -209,7 +219,7 @@ def _extent(fn: FunctionText, slot: Slots, layout: ContextLayout, phase: Phase) 
     if phase.outer is None:
         return "1"
     first, *others = (
-        poly_text(fn.instr, lambda name: slot(layout.symbols[name]), index.const) for index in phase.outer.extent
+        expressions.poly_text(fn.instr, lambda name: slot(layout.symbols[name]), index.const) for index in phase.outer.extent
     )
     for other in others:
         first = fn.instr(f"select i1 {fn.instr(f'icmp slt i64 {other}, {first}')}, i64 {other}, i64 {first}")
