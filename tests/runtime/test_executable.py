@@ -175,17 +175,17 @@ def test_an_interrupt_during_compilation_leaves_a_usable_function(monkeypatch):
     from jitlab.targets.cpu_llvm.emit import codegen
 
     forget_compiled()
-    real = codegen.module_for
+    real = codegen.quick_module_for
 
     def interrupted(program):
         raise KeyboardInterrupt
 
     f = jl.function(lambda x: np.tanh(x) * 3 - 1)
     monkeypatch.setattr(jl.config, "cache", False)  # a run before may have kept its code
-    monkeypatch.setattr(codegen, "module_for", interrupted)
+    monkeypatch.setattr(codegen, "quick_module_for", interrupted)
     with pytest.raises(KeyboardInterrupt):
         f(np.ones(7))
-    monkeypatch.setattr(codegen, "module_for", real)
+    monkeypatch.setattr(codegen, "quick_module_for", real)
     np.testing.assert_allclose(f(np.ones(7)), np.tanh(np.ones(7)) * 3 - 1)
 
 

@@ -77,7 +77,7 @@ class Running:
         p.sizes = symbols or {}
         p = scheduled(p)
         self.program, self.layout = p, codegen.ContextLayout(p)
-        self.text = codegen.module_for(p)
+        self.text = codegen.module_for(p) if tier == "good" else codegen.quick_module_for(p)
         self.loaded = machine.load(machine.compile_object(self.text, tier), ["run"])
         self.entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.loaded.address("run"))
         symbols, layout = symbols or {}, self.layout

@@ -74,10 +74,11 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
         result.source = "disk"
         result.first_tier = "good"
         return result
-    text = codegen.module_for(program)
+    is_last = final_tier(program) == "quick"
+    text = codegen.module_for(program) if is_last else codegen.quick_module_for(program)
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
     result.first_tier = "quick"
-    if final_tier(program) == "quick":
+    if is_last:
         return result
 
     cell = events.current_cell()
@@ -85,7 +86,7 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     def improve() -> None:
         started = time.perf_counter_ns()
         try:
-            made = machine.compile_object(text, "good")
+            made = machine.compile_object(codegen.module_for(program), "good")
             result.install(machine.load(made, ["run"]), "good")
         except MemoryError:  # what there is runs
             return

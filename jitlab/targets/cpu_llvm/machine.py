@@ -168,7 +168,8 @@ def features() -> Features:
     found = set(cpu_features().split(","))
     widest = 64 if {"+avx512f", "+avx512dq", "+avx512vl", "+avx512bw"} <= found else 32 if "+avx2" in found else 16
     is_arm = platform.machine().lower() in ("aarch64", "arm64")
-    return Features(widest, "+fma" in found or is_arm, "+f16c" in found or is_arm, is_arm)
+    masked = {64: 1, 32: 4, 16: 0}[widest]
+    return Features(widest, "+fma" in found or is_arm, "+f16c" in found or is_arm, masked, is_arm)
 
 
 # text -> object code

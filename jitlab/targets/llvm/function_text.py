@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from jitlab.support.lazy_dataclass import dataclass
+
 
 class Phi:
     """A phi instruction whose incoming values may be named later. Prints as its SSA name."""
@@ -24,6 +26,19 @@ class Phi:
         return self.name
 
 
+@dataclass(frozen=True)
+class FinishedText:
+    """A function that several modules have."""
+
+    name: str
+    text: str
+    declarations: dict[str, None]
+    metadata: dict[str, None]
+
+    def render(self) -> str:
+        return self.text
+
+
 class FunctionText:
     """One LLVM function. `instr` and `emit` append to the current block; `entry` is the first one.
 
@@ -40,6 +55,8 @@ class FunctionText:
         self.current = "entry"
         self.declarations: dict[str, None] = {}  # a set that keeps its order
         self.metadata: dict[str, None] = {}
+        self.called: set[str] = set()  # functions of the module
+        self.shared: dict[str, FinishedText] | None = None  # functions for long bodies; None: these are written out
         self._counter = 0
         self._labels: dict[str, int] = {"entry": 1}
         self._kinds: dict[str, tuple[str, int]] = {}  # stack memory -> its type and alignment
@@ -122,6 +139,10 @@ class FunctionText:
         """A `declare ...` line of the module."""
         self.declarations[text] = None
 
+    def finished(self) -> FinishedText:
+        """As it is now."""
+        return FinishedText(self.name, self.render(), self.declarations, self.metadata)
+
     def nontemporal(self) -> str:
         """The suffix of a store that should not stay in the cache."""
         self.metadata["!902 = !{i32 1}"] = None
@@ -140,7 +161,7 @@ class FunctionText:
         return "\n".join(lines)
 
 
-def module_text(functions: Sequence[FunctionText]) -> str:
+def module_text(functions: Sequence[FunctionText | FinishedText]) -> str:
     """A module of these functions; equal declarations are written once."""
     declarations: dict[str, None] = {}
     metadata: dict[str, None] = {}

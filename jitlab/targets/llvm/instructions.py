@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.support.lazy import Kept
+
 from .features import Features
-from .function_text import FunctionText
+from .function_text import FinishedText, FunctionText
 from .values import (
     BOOL,
     F16,
@@ -148,6 +150,17 @@ class Instructions:
         self.fn.block(after)
         return Val(dtype, self.fn.instr(f"load {vector}, ptr {memory[0]}"), lanes)
 
+    def called(self, name: str, body: Callable[..., Val], *xs: Val) -> Val:
+        """What `body(emitter, *xs)` gives, written once in a module as a function of its own."""
+        shared = self.fn.shared
+        assert shared is not None
+        kinds = [(x.dtype, x.lanes) for x in xs]
+        key = (name, self.features, *kinds)
+        function, dtype, lanes = _functions.of(key, _function, type(self), self.features, name, body, kinds)
+        shared[function.name] = function
+        arguments = ", ".join(f"{self.type(x.dtype, x.lanes)} {self.operand(x)}" for x in xs)
+        return Val(dtype, self.fn.instr(f"call {self.type(dtype, lanes)} @{function.name}({arguments})"), lanes)
+
     def bits(self, x: Val) -> Val:
         """A float's bits as a signed integer."""
         return self._convert("bitcast", x, SIGNED[x.dtype.itemsize])
@@ -218,3 +231,23 @@ class Instructions:
         lanes = condition.lanes
         self.fn.declare(f"declare i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1>)")
         return self.fn.instr(f"call i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1> {self.operand(condition)})")
+
+
+#: By name, features and the operands' dtypes and lanes: the function, the dtype and lanes of what it returns.
+_functions: Kept[Any, tuple[FinishedText, np.dtype[Any], int]] = Kept(512)
+
+
+def _function(
+    emitter: type[Instructions], features: Features, name: str, body: Callable[..., Val], kinds: list[tuple[np.dtype[Any], int]]
+) -> tuple[FinishedText, np.dtype[Any], int]:
+    """A function of its own, for such operands."""
+    width = max(lanes for _, lanes in kinds)
+    types = [vector_type(element_type(dtype), lanes) for dtype, lanes in kinds]
+    suffix = ".".join(f"{f'v{lanes}' if lanes else ''}{dtype.kind}{8 * dtype.itemsize}" for dtype, lanes in kinds)
+    fn = FunctionText(f"jl.{name}.{suffix}", [(type, f"x{k}") for k, type in enumerate(types)])
+    fn.attributes, fn.linkage = "noinline nounwind", "internal"
+    e = emitter(fn, max(width, 1), features)
+    result = body(e, *(Val(dtype, f"%x{k}", lanes) for k, (dtype, lanes) in enumerate(kinds)))
+    fn.returns = e.type(result.dtype, result.lanes)
+    fn.ret(e.operand(result))
+    return fn.finished(), result.dtype, result.lanes

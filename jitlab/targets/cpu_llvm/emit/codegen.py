@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from jitlab.targets.llvm.function_text import FunctionText
 
     from . import phase as phases
+    from . import quick
     from .phase import Slots
 else:  # what is on disk is not written
     expressions, function_text = Later("jitlab.targets.llvm.expressions"), Later("jitlab.targets.llvm.function_text")
-    phases = Later(f"{__package__}.phase")
+    phases, quick = Later(f"{__package__}.phase"), Later(f"{__package__}.quick")
 
 __all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "identity", "module_for"]
 
@@ -48,6 +49,13 @@ COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "a
 def module_for(program: Scheduled) -> str:
     """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
     return function_text.module_text(functions_of(ContextLayout(program), phases.phase_function))
+
+
+def quick_module_for(program: Scheduled) -> str:
+    """One of the same bits, of which the quick tier's compiler makes code sooner."""
+    functions = functions_of(ContextLayout(program), quick.quick_function)
+    shared = {name: function for f in functions for name, function in (f.shared or {}).items()}
+    return function_text.module_text([*shared.values(), *functions])
 
 
 def identity(program: Scheduled) -> str:
@@ -100,7 +108,7 @@ def _contents(files: Sequence[Path]) -> bytes:
 def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
     """The functions of the module in order; `write` writes the one of a phase."""
     functions = [write(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
-    looking = [_look(layout)] if any("@look" in f.render() for f in functions) else []
+    looking = [_look(layout)] if any("look" in f.called for f in functions) else []
     return [*looking, *functions, _entry(layout)]
 
 

@@ -270,6 +270,7 @@ class PhaseWriter(Reductions):
         fn.block(look)
         if also is not None:
             also()
+        fn.called.add("look")
         raised = fn.instr("call i64 @look(ptr %ctx)")
         fn.branch_if(fn.instr(f"icmp eq i64 {raised}, 0"), fine, self.stopped, likely=True)
         fn.block(fine)
@@ -320,7 +321,12 @@ class PhaseWriter(Reductions):
             self._body(s, i)
             self.vector = None
 
-        end = self._serial_loop(lo, hi, lambda i: one(i, None), str(width))
+        self._each_vector(s, lo, hi, emitter, one)
+
+    def _each_vector(
+        self, s: For, lo: str, hi: str, emitter: VectorEmitter, one: Callable[[str, Val | None], None]
+    ) -> None:
+        end = self._serial_loop(lo, hi, lambda i: one(i, None), str(emitter.width))
         self._tail(end, hi, emitter, one)
 
     def _tile(self, s: For) -> int:
@@ -335,8 +341,12 @@ class PhaseWriter(Reductions):
                 widest = max(widest, _part_size(inner.buffer.dtype))
             for root in expressions(inner):
                 widest = max(widest, _widest(root, set()))
-        registers = 1 if self.repeats else 2
-        return max(registers * self.features.vector_bytes // widest, 2) * self._tile(s)
+        registers, tile = self._vectors(s)
+        return max(registers * self.features.vector_bytes // widest, 2) * tile
+
+    def _vectors(self, s: For) -> tuple[int, int]:
+        """Registers of a vector, and vectors at a time."""
+        return 1 if self.repeats else 2, self._tile(s)
 
     def _hoist(self, s: For) -> None:
         """Compute before the loop what does not change in it; prepare running values for the loops inside."""

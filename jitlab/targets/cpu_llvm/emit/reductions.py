@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 
 from jitlab.ir.programs.program import Accumulator, Finish, For, Index, Statement, Step, expressions, work
+from jitlab.ops.base import Reduction
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.llvm.expressions import I64, ExpressionWriter, InVector
 from jitlab.targets.llvm.features import Features
@@ -30,6 +31,22 @@ class Running:
     stack: str = ""  # of partial sums, when it is
     count: str = ""
     lanes: int = 0
+
+
+@dataclass
+class Chains:
+    """The innermost loop of reductions, whose steps go in turn to so many running values of their own."""
+
+    loop: For
+    steps: list[Step]
+    running: list[Running]
+    emitter: VectorEmitter | None  # of a loop over vectors
+    inner: VectorEmitter
+    lanes: int  # of the running values
+    count: int
+    round: int  # elements of one step of each chain
+    block: int  # elements after which they are started anew, if compensated
+    slots: list[list[list[str]]] = field(default_factory=list)  # memory: by chain, accumulator and part
 
 
 class Reductions(ExpressionWriter):
@@ -66,7 +83,7 @@ class Reductions(ExpressionWriter):
         fn.block(after)
         return str(i)
 
-    def _if(self, condition: str, then: Callable[[], None]) -> None:
+    def _if(self, condition: str, then: Callable[[], object]) -> None:
         inside, after = self.fn.label("then"), self.fn.label("endif")
         self.fn.branch_if(condition, inside, after)
         self.fn.block(inside)
@@ -111,71 +128,75 @@ class Reductions(ExpressionWriter):
     ) -> None:
         """The innermost loop of reductions: several chains side by side, each started anew after CHAIN steps if compensated."""
         fn = self.fn
-        outer_vector = self.vector
-        inner = emitter if emitter is not None else self.e
-        lanes = width if emitter is not None else (outer_vector.emitter.width if outer_vector is not None else 0)
-        heavy = sum(work(root) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
-        chains = 2 if heavy or emitter is None else 4
-        if any(step.bound for step in steps):
-            chains = 1  # a scan: in order
-        accumulators = [self.running[step.accumulator.name] for step in steps]
-        compensated = any(r.accumulator.op.compensated for r in accumulators)
-        state = [[self._fresh(r, inner, lanes) for r in accumulators] for _ in range(chains)]
-
-        def reset() -> None:
-            for chain in state:
-                for r, slots in zip(accumulators, chain, strict=True):
-                    self._write(slots, self._initial(r, inner, lanes), inner)
-
-        def one(i: str, mask: Val | None, chain: int) -> None:
-            if emitter is not None:
-                self.vector = InVector(s.var, i, mask, emitter)
-            self.vars[s.var] = i
-            with self.scope():
-                for statement in s.body:
-                    if isinstance(statement, Step):
-                        number = steps.index(statement)
-                        self._step(statement, accumulators[number], state[chain][number], mask)
-                    else:
-                        self._statement(statement)
-            del self.vars[s.var]
-            self.vector = outer_vector
+        c = self._chains(steps, s, width, emitter)
+        c.slots = [[self._fresh(r, c.inner, c.lanes) for r in c.running] for _ in range(c.count)]
 
         def several(i: str) -> None:
-            for chain in range(chains):
-                one(i if chain == 0 else fn.instr(f"add i64 {i}, {chain * width}"), None, chain)
-
-        def join() -> None:
-            for number, r in enumerate(accumulators):
-                values = [self._read(state[chain][number], r, inner, lanes) for chain in range(chains)]
-                while len(values) > 1:
-                    values = [
-                        self._combine(r, inner, values[i], values[i + 1]) for i in range(0, len(values), 2)
-                    ]
-                self._absorb(r, values[0], inner, lanes)
+            for chain in range(c.count):
+                self._one(c, i if chain == 0 else fn.instr(f"add i64 {i}, {chain * width}"), None, c.slots[chain])
 
         at = lo
-        if compensated:
-            block = str(CHAIN * chains * width)
+        if c.block:
 
             def whole(start: str) -> None:
-                reset()
-                end = fn.instr(f"add i64 {start}, {block}")
-                self._serial_loop(start, end, several, str(chains * width))
-                join()
+                self._reset(c)
+                end = fn.instr(f"add i64 {start}, {c.block}")
+                self._serial_loop(start, end, several, str(c.round))
+                self._join(c)
 
-            at = self._serial_loop(lo, hi, whole, block)
+            at = self._serial_loop(lo, hi, whole, str(c.block))
 
         def rest() -> None:
-            reset()
-            end = self._serial_loop(at, hi, several, str(chains * width))
+            self._reset(c)
+            end = self._serial_loop(at, hi, several, str(c.round))
             if emitter is not None:
-                self._rest(end, hi, emitter, lambda i, mask: one(i, mask, 0))
-            elif chains > 1:
-                self._serial_loop(end, hi, lambda i: one(i, None, 0))
-            join()
+                self._rest(end, hi, emitter, lambda i, mask: self._one(c, i, mask, c.slots[0]))
+            elif c.count > 1:
+                self._serial_loop(end, hi, lambda i: self._one(c, i, None, c.slots[0]))
+            self._join(c)
 
         self._if(fn.instr(f"icmp slt i64 {at}, {hi}"), rest)
+
+    def _chains(self, steps: list[Step], s: For, width: int, emitter: VectorEmitter | None) -> Chains:
+        """The chains of a loop, without memory yet."""
+        inner = emitter if emitter is not None else self.e
+        lanes = width if emitter is not None else (self.vector.emitter.width if self.vector is not None else 0)
+        heavy = sum(work(root) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
+        count = 2 if heavy or emitter is None else 4
+        if any(step.bound for step in steps):
+            count = 1  # a scan: in order
+        running = [self.running[step.accumulator.name] for step in steps]
+        compensated = any(r.accumulator.op.compensated for r in running)
+        return Chains(s, steps, running, emitter, inner, lanes, count, width * count, CHAIN * count * width * compensated)
+
+    def _reset(self, c: Chains) -> None:
+        for chain in c.slots:
+            for r, slots in zip(c.running, chain, strict=True):
+                self._write(slots, self._initial(r, c.inner, c.lanes), c.inner)
+
+    def _one(self, c: Chains, i: str, mask: Val | None, slots: list[list[str]]) -> None:
+        """The loop's body once, on a vector where it is over vectors; `slots`: of the chain that it is a step of."""
+        outer = self.vector
+        if c.emitter is not None:
+            self.vector = InVector(c.loop.var, i, mask, c.emitter)
+        self.vars[c.loop.var] = i
+        with self.scope():
+            for statement in c.loop.body:
+                if isinstance(statement, Step):
+                    number = c.steps.index(statement)
+                    self._step(statement, c.running[number], slots[number], mask)
+                else:
+                    self._statement(statement)
+        del self.vars[c.loop.var]
+        self.vector = outer
+
+    def _join(self, c: Chains) -> None:
+        """The chains end: their values join the running ones."""
+        for number, r in enumerate(c.running):
+            values = [self._read(chain[number], r, c.inner, c.lanes) for chain in c.slots]
+            while len(values) > 1:
+                values = [self._combine(r, c.inner, values[i], values[i + 1]) for i in range(0, len(values), 2)]
+            self._absorb(r, values[0], c.inner, c.lanes)
 
     def _initial(self, r: Running, emitter: VectorEmitter, lanes: int) -> tuple[Val, ...]:
         start = r.accumulator.op.start(emitter, r.accumulator.dtype)
@@ -210,7 +231,7 @@ class Reductions(ExpressionWriter):
         lanes = e.width if self.vector is not None else 0
         total = self._read(slots, r, e, lanes)
         x = op.prepare(e, self._eval(step.value))
-        index = self._index_value(step.index)
+        index = self._index_value(step.index) if type(op).step is not Reduction.step else None
         packed = total if len(total) > 1 else total[0]
         new = op.step(e, packed, x, index)
         values = new if isinstance(new, tuple) else (new,)

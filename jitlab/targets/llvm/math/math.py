@@ -118,6 +118,7 @@ class _Function:
 
     def __init__(self, body: Callable[..., Num]) -> None:
         self.body = body
+        self.name = body.__name__
         self.__doc__ = body.__doc__
 
     half: ClassVar[np.dtype[Any]] = np.dtype(np.float16)
@@ -126,6 +127,10 @@ class _Function:
         return partial(self, e)
 
     def __call__(self, e: Arithmetic, *xs: Val) -> Val:
+        return self.written(e, *xs) if e.fn.shared is None else e.called(self.name, self.written, *xs)
+
+    def written(self, e: Arithmetic, *xs: Val) -> Val:
+        """Where it is called."""
         half = xs[0].dtype == self.half
         nums = [Num(e, e.cast(x, np.float32) if half else x) for x in xs]
         result: Val = self.body(*nums).v
