@@ -25,9 +25,9 @@ from jitlab.support.lazy import Kept, OfEach
 from .control import conditions
 from .control.conditions import Body, is_traced, left, run
 from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
-from .control.number_kinds import as_one, check_known, check_position, is_mixed, of_each_kind
+from .control.number_kinds import as_one, check_identity, check_owner, check_position, is_mixed, of_each_kind
 from .control.purity import ITERABLES, is_of_numbers
-from .control.python_values import math_of_traced
+from .control.python_values import math_of_traced, round_of_traced
 from .guards.leaves import UNDEFINED
 from .numpy_calls.draws import draw, is_generator, is_seed
 from .numpy_calls.functions import call_function
@@ -70,8 +70,7 @@ class Hooks:
             capture = current_capture()
             if capture is not None:
                 return capture.load_property(getter, owner, name)
-        if is_mixed(owner):
-            check_known(owner.capture, owner)
+        check_owner(owner, name)
         value = _found(owner, name)
         capture = current_capture()
         if name == "__class__" and capture is not None:
@@ -91,8 +90,7 @@ class Hooks:
 
     def function(self, owner: Any, name: str) -> Any:
         """What `owner.name(...)` calls."""
-        if is_mixed(owner):
-            check_known(owner.capture, owner)
+        check_owner(owner, name)
         value = _found(owner, name)
         if type(owner) is types.ModuleType or type(value) is types.MethodType:
             capture = current_capture()
@@ -290,7 +288,9 @@ class Hooks:
         return staging.negated(value)
 
     def equal(self, left: Any, sign: str, right: Any) -> Any:
-        """`a == b`, `a != b`."""
+        """`a == b`, `a != b`, `flag is True`."""
+        if sign in ("Is", "IsNot"):
+            return compared(sign, left, right)
         capture = current_capture()
         if capture is not None:
             capture.before_compare(sign, left, right)
@@ -427,6 +427,8 @@ def compared(sign: str, left: Any, right: Any) -> Any:
     if sign in ("Is", "IsNot") and isinstance(left, Tensor) and isinstance(right, Tensor):
         same = staging.is_same_array(left, right)
         return HOOKS.not_(same) if sign == "IsNot" else same
+    if sign in ("Is", "IsNot"):
+        check_identity(left, right)
     return _COMPARISONS[sign](left, right)
 
 
@@ -534,6 +536,9 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
                 args = tuple(map(as_one, args))
             elif function is range:
                 check_position(capture, args)
+        if function in (max, min) and len(args) == 1 and type(args[0]) in (list, tuple) and len(args[0]) > 1:
+            if any(isinstance(x, Tensor) for x in args[0]):
+                args = tuple(args[0])  # one of them, as Python compares them
         if any(isinstance(x, (Tensor, Symbolic, SymbolicRange)) for x in args) and not kwargs:
             result = call_builtin(capture, function, args)
             if result is not NotImplemented:
@@ -542,8 +547,12 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
             result = iterables.call_iterable(capture, function, args, kwargs)
             if result is not NotImplemented:
                 return result
-        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs and (capture.policy.wants_bools or capture.blocks):
+        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
             result = _of_traced(function, args[0])
+            if result is not NotImplemented:
+                return result
+        if function is round and 1 <= len(args) <= 2 and isinstance(args[0], Tensor) and not kwargs:
+            result = round_of_traced(capture, *args)
             if result is not NotImplemented:
                 return result
         if function is next and capture.blocks:
@@ -551,8 +560,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.perform(call_function, function, args, kwargs)
         return known(capture, *args, **kwargs)
-    if capture.policy.wants_bools and not kwargs and getattr(function, "__module__", "") == "math":
-        result = math_of_traced(function, args)
+    if not kwargs and getattr(function, "__module__", "") == "math":
+        result = math_of_traced(capture, function, args)
         if result is not NotImplemented:
             return result
     if is_seed(function):

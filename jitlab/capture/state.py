@@ -347,7 +347,7 @@ class Capture(Arrays):
 
     def python_values(self, x: Tensor, method: str, *args: Any) -> Any:
         """Numbers that only a run knows, where the program may have those."""
-        found = python_values(x, method) if self.policy.wants_bools and self.is_open and not args else NotImplemented
+        found = python_values(x, method, *args) if self.is_open else NotImplemented
         return super().python_values(x, method, *args) if found is NotImplemented else found
 
     def pure_number(self, function: Any, args: Sequence[Any]) -> Any:

@@ -330,7 +330,7 @@ class Executable:
                 except Exception as error:
                     if not isinstance(error, REFUSALS):
                         leave(self.graph, self._lasting, {**values, **own}, node, self._value)
-                    if hasattr(error, "_jitlab_said"):
+                    if hasattr(error, "_jitlab_said") or isinstance(error, Signal):
                         raise
                     raise type(error)(f"{error}{where}") from None
         if any(variant.launcher.lowered.program.calls for variant in list(self._variants.values())):

@@ -596,10 +596,10 @@ def breakpoint_inside():
 
 
 @program
-def python_float_of_a_sum():
+def python_complex_of_a_sum():
     def f(x):
         y = x * 2
-        total = float(y.sum())  # <-
+        total = complex(y.sum())  # <-
         return y / total, total
 
     return f, f, (x,), lambda: None
@@ -608,7 +608,7 @@ def python_float_of_a_sum():
 @program
 def list_of_an_array():
     def f(x):
-        y = x * 2
+        y = x * 2j
         return y.tolist()  # <-
 
     return f, f, (x,), lambda: None

@@ -25,6 +25,7 @@ from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise
 from jitlab.ops.elementwise.arithmetic import Abs, Add, Mul, Pow
 from jitlab.ops.elementwise.comparison import Equal, Greater, GreaterEqual, IsFinite, Less, LogicalAnd, LogicalNot, LogicalOr
 from jitlab.ops.leaf_operations import Length
+from jitlab.ops.python_math import is_root_of_none
 from jitlab.ops.runtime_checks import Check
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def watch(capture: Arrays, name: str, operands: Sequence[Any], result: Tensor) -
     name, operands = _forward(name, operands)
     if name in _DIVISIONS:
         _watch_divisor(capture, operands[1])
+    if name in _EXACT and not _is_exact(capture, name, operands):
+        sizes = [cast(as_node(capture.lower(x)), np.float64) for x in operands]
+        _take_over(capture, _or(*(_is_large(x, _EXACT_FLOATS) for x in sizes)), "large_int")
     if result.dtype.kind == "i":
         ranges = [range_of(capture, x) for x in operands]
         found = _RANGES[name](*ranges) if name in _RANGES else None
@@ -69,7 +73,22 @@ def watch(capture: Arrays, name: str, operands: Sequence[Any], result: Tensor) -
             _take_over(capture, _GROWING[name](*(cast(as_node(capture.lower(x)), np.float64) for x in operands)), "large_int")
     elif name == "pow" and result.dtype.kind == "f":  # too large, or a complex number
         finite = [elementwise(IsFinite(), capture.lower(x)) for x in (*operands, result)]
-        _take_over(capture, _and(_and(*finite[:2]), elementwise(LogicalNot(), finite[2])), "large_power")
+        wrong = _and(_and(*finite[:2]), elementwise(LogicalNot(), finite[2]))
+        roots = is_root_of_none(*map(capture.lower, operands))
+        _take_over(capture, _or(wrong, roots), "large_power")
+
+
+def _is_exact(capture: Arrays, name: str, operands: Sequence[Any]) -> bool:
+    """Does a float64 hold the ints of a division or a comparison?"""
+    kinds = {x.weak if isinstance(x, Tensor) else type(x.value if isinstance(x, Number) else x) for x in operands}
+    if not kinds & {int} or (name == "truediv") == (float in kinds):
+        return True
+    ranges = [range_of(capture, x) for x in operands]
+    floats = [isinstance(x, float) or (isinstance(x, Tensor) and x.weak is float) for x in operands]
+    return all(
+        is_float or (r is not None and -_EXACT_FLOATS <= r[0] and r[1] <= _EXACT_FLOATS)
+        for is_float, r in zip(floats, ranges, strict=True)
+    )
 
 
 def _forward(name: str, operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
@@ -96,11 +115,17 @@ def watch_int(capture: Arrays, x: Tensor) -> None:
         _take_over(capture, elementwise(LogicalNot(), small), "large_int")
 
 
+def watch_function(capture: Arrays, what: str, wrong: Node) -> None:
+    """A function of Python's numbers is recorded: where `wrong` holds, it raises, or gives other digits."""
+    _take_over(capture, wrong, what)
+
+
 def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
     """Python ints become numbers of an integer dtype: NumPy's OverflowError for those that it does not hold."""
     if not capture.policy.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
         return
-    if isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _HOLD_OPERANDS:
+    is_type = isinstance(function, type) and issubclass(function, np.generic)
+    if is_type or isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _HOLD_OPERANDS:
         least, most = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), 2**63 - 1)
         for x in operands:
             known = range_of(capture, x) if type(x) is Tensor and x.weak is int else (0, 0)
@@ -121,6 +146,12 @@ def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
         raise NotReplayable("value", "in_try", what=NotReplayable("value", what).said)
     apply(Check(lambda: NotReplayable("value", what, source=source)), cast(wrong, np.int64))
 
+
+
+#: Below this a float64 is each int.
+_EXACT_FLOATS = 2.0**53
+#: Python compares ints with floats, and divides ints, as they are.
+_EXACT = frozenset({"truediv", "lt", "le", "gt", "ge", "eq", "ne"})
 _DIVISIONS = frozenset({"truediv", "floordiv", "mod", "divmod"})
 _REFLECTED = _DIVISIONS | {"add", "sub", "mul", "pow", "lshift", "rshift", "and", "or", "xor"}
 
@@ -191,8 +222,12 @@ def _and(x: Node, y: Node) -> Node:
     return elementwise(LogicalAnd(), x, y)
 
 
-def _is_large(x: Node) -> Node:
-    return elementwise(GreaterEqual(), elementwise(Abs(), x), _SURE)
+def _or(x: Node, y: Node) -> Node:
+    return elementwise(LogicalOr(), x, y)
+
+
+def _is_large(x: Node, bound: float = _SURE) -> Node:
+    return elementwise(GreaterEqual(), elementwise(Abs(), x), bound)
 
 
 def _sum(x: Node, y: Node) -> Node:
@@ -212,9 +247,10 @@ def _shifted(x: Node, y: Node) -> Node:
     return elementwise(LogicalOr(), wrong, _product(x, elementwise(Pow(), constant(2.0), y)))
 
 
-_GROWING: dict[str, Callable[[Node, Node], Node]] = {
-    "add": _sum, "sub": _sum, "mul": _product, "pow": _power, "lshift": _shifted,
+_GROWING: dict[str, Callable[..., Node]] = {
+    "add": _sum, "sub": _sum, "mul": _product, "pow": _power, "lshift": _shifted, "neg": _is_large, "abs": _is_large,
+    "rshift": lambda x, y: elementwise(Less(), y, 0.0), **dict.fromkeys(("floordiv", "divmod"), lambda x, y: _is_large(x)),
 }  # fmt: skip
 
 
-__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_int"]
+__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_function", "watch_int"]

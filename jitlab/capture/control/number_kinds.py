@@ -36,7 +36,7 @@ from jitlab.capture.guards.leaves import (
 )
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.tracers.number import Number, derived
-from jitlab.capture.tracers.tensor import Tensor
+from jitlab.capture.tracers.tensor import Tensor, no_value
 from jitlab.errors import Signal
 from jitlab.ir import Extent, Node, Symbolic
 from jitlab.ops.build_nodes import apply, constant
@@ -53,6 +53,7 @@ from .conditions import condition
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
 
+_NUMBERS = frozenset(PYTHON_KINDS.values())
 #: Of how many kinds the numbers of one operation may be, together.
 MOST_TOGETHER = 12
 
@@ -303,7 +304,22 @@ def check_known(capture: Arrays, x: Any) -> None:
         raise _depends(capture, [x])
 
 
+def check_owner(x: Any, name: str) -> None:
+    """An attribute of a number is asked for: those of Python's own are not NumPy's."""
+    if type(x) is Tensor:
+        check_known(x.capture, x)
+        if x.weak is not None and x.capture.policy.keeps_kinds:
+            raise no_value(x, f".{name}")
+
+
+def check_identity(x: Any, y: Any) -> None:
+    """`flag is True`: which object one of Python's own numbers is, only a run knows."""
+    for number, other in ((x, y), (y, x)):
+        if type(number) is Tensor and type(other) in _NUMBERS and number.weak is type(other):
+            raise no_value(number, "`is`")
+
+
 __all__ = [
-    "Fits", "Kinds", "as_one", "check_exact", "check_known", "check_position", "extreme", "give_kinds", "has_mixed", "is_mixed",
-    "kind_node", "may_be_python", "of_each_kind", "selected",
+    "Fits", "Kinds", "as_one", "check_exact", "check_identity", "check_known", "check_owner", "check_position", "extreme",
+    "give_kinds", "has_mixed", "is_mixed", "kind_node", "may_be_python", "of_each_kind", "selected",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.masked import REDUCTIONS, Selection, reduced, selected, with_whole
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.subscripts import assign, check_writable
-from jitlab.capture.tracers.tensor import Lock, Step, Tensor
+from jitlab.capture.tracers.tensor import Lock, Step, Tensor, no_value
 from jitlab.ir import Symbolic, ValueWanted, plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import as_node
@@ -82,6 +82,7 @@ def apply_operator(capture: Arrays, name: str, *operands: Any) -> Any:
     capture.check_plain(*operands)
     if not all(isinstance(x, _OPERANDS) for x in operands):
         return NotImplemented
+    _check_repeated(operands)
     if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
         return selected(capture, apply_operator(capture, name, *whole[0]), whole[1])
     rule = OPERATORS.get(name)
@@ -90,11 +91,25 @@ def apply_operator(capture: Arrays, name: str, *operands: Any) -> Any:
     if name.strip("_") not in _OF_BOOLS:
         operands = (*_ints_for_bools(capture, operands),)
     lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
-    result = capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
-    if capture.policy.keeps_kinds and isinstance(result, Tensor) and result.weak:
-        if all(map(capture.is_python_number, operands)):
-            watch(capture, name.strip("_"), operands, result)
+    return _watched(capture, name.strip("_"), operands, apply_rule(capture, rule, operator_function(name), lists, {}))
+
+
+def _watched(capture: Arrays, name: str, operands: Sequence[Any], result: Any) -> Any:
+    """What an operator, abs, divmod or pow gives: of Python's numbers one of those, in their bounds."""
+    result = capture.as_python(result, operands)
+    if capture.policy.keeps_kinds and all(map(capture.is_python_number, operands)):
+        first = result[0] if isinstance(result, tuple) else result
+        if isinstance(first, Tensor) and first.weak:
+            watch(capture, name, operands, first)
     return result
+
+
+def _check_repeated(operands: Sequence[Any]) -> None:
+    """A list and one of Python's own numbers: `[0] * n`."""
+    if any(isinstance(x, list) for x in operands):
+        for x in operands:
+            if isinstance(x, Tensor) and x.weak is not None:
+                raise no_value(x, "a use as an index or a count")
 
 
 def _ints_for_bools(capture: Arrays, operands: Sequence[Any]) -> Sequence[Any]:
@@ -217,6 +232,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     result = apply_rule(capture, rule, function, args, kwargs)
     if function in GIVES_BOOL and isinstance(result, Tensor):
         return capture.python_number(result.node())
+    if function in _ARITHMETIC and not kwargs:
+        return _watched(capture, function.__name__, args, result)
     return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
 
 

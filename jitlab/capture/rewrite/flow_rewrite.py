@@ -310,7 +310,9 @@ class FlowConverter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        of_constant = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is not None
+        equality = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot) if of_constant else (ast.Eq, ast.NotEq)
+        if len(node.ops) == 1 and isinstance(node.ops[0], equality):
             self.generic_visit(node)
             return self.hook("equal", node, node.left, ast.Constant(type(node.ops[0]).__name__), node.comparators[0])
         if self.flow is None or not self._deferred(*node.comparators):
