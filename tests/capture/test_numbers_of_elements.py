@@ -176,7 +176,7 @@ def told(function, *args):
     heard = []
     with events.listen(heard.append):
         function(*args)
-    return [event.text for event in heard if event.kind == "statement-ran"]
+    return [str(event.said) for event in heard if event.kind == "statement-ran"]
 
 
 @pytest.mark.parametrize("program", WHOLE)

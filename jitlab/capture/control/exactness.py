@@ -147,7 +147,6 @@ def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
     apply(Check(lambda: NotReplayable("value", what, source=source)), cast(wrong, np.int64))
 
 
-
 #: Below this a float64 is each int.
 _EXACT_FLOATS = 2.0**53
 #: Python compares ints with floats, and divides ints, as they are.
