@@ -18,7 +18,7 @@ from .fusion.cuts import Cuts, Edge
 from .fusion.groups import Group, cut_between
 from .fusion.inside import inner_nests
 from .fusion.obstacles import JOINED
-from .fusion.rejections import boundaries, inner_edges, unread
+from .fusion.rejections import boundaries, inner_edges, taken
 from .memory import arrange
 from .program_builder import Layout, Shared
 from .schedule.inlining import Unreadable
@@ -154,8 +154,8 @@ def _lower(
     sizes = shared.sizes
     infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
     edges = boundaries(groups, shared, _fused_otherwise(cluster, shared), wanted)
-    edges += unread(edges, infos, groups, cluster.nodes)
-    edges += inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
+    edges += list(taken(edges, groups, own))
+    edges += inner_edges(cluster, shared)
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     lowered = Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, program.sizes, shared.strides,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Copy, Node, NotFused, Poly, Sources
-from jitlab.ir.programs.program import ONE, Buffer, Scalar, Statement, Variable, contiguous_strides
+from jitlab.ir import Copy, Node, Poly, Sources
+from jitlab.ir.programs.program import ONE, Buffer, Scalar, Variable, contiguous_strides
 from jitlab.ops.leaf_operations import Constant
 
 from .fusion.cuts import NO_CUTS, Cuts
@@ -18,9 +18,6 @@ from .sizes import Sizes
 
 #: Layouts of an input: "C" contiguous, "F" column-major, "R" its last axis is contiguous, "S" any strides.
 Layout = str
-
-#: Two nests of a body that were not joined, and why.
-Refused = tuple[NotFused, Statement, Statement]
 
 
 class Shared:
@@ -46,7 +43,6 @@ class Shared:
         self.calls: list[Any] = []
         self.copies: list[Copy] = []
         self.bodies: list[list[Any]] = []  # the groups of each body
-        self.refused: list[Refused] = []  # nests of bodies that were not joined
         self.places: dict[Node, Buffer] = {}  # of values with memory of their own, in any block
         self.captured: dict[Node, Node] = {}  # input of any body -> the value around it that it stands for
         self._checks: dict[Node, int] = {}

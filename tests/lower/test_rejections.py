@@ -18,11 +18,14 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Cluster, Graph, Joined, Node, NotFused, Overrides, Reason
+from jitlab.ir.programs.program import Expr, Index, Load, Store, expressions
 from jitlab.lower import lower, memory
 from jitlab.lower.fusion import fusion, nest_limits, recomputing, stages
 from jitlab.lower.fusion.cuts import NO_CUTS
 from jitlab.lower.fusion.nest_limits import Limits
 from jitlab.lower.fusion.obstacles import FINAL, Case, undone, without
+from jitlab.lower.schedule import loop_fusion
+from jitlab.lower.schedule.schedule import replaced, substitute
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise.arithmetic import Add, Mul
 from jitlab.ops.elementwise.math_functions import Exp, Sqrt
@@ -41,7 +44,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
 from loops import PROGRAMS as LOOPS  # noqa: E402
 
-GROUPING, NOTE = fusion.Grouping, fusion.Grouping._note
+GROUPING, NOTE, JOINT = fusion.Grouping, fusion.Grouping._note, loop_fusion._joint
 X = np.linspace(0.1, 1, 240).reshape(12, 20)
 
 
@@ -71,7 +74,7 @@ class Watch:
     cell that cannot be compiled is run by Python."""
 
     def __init__(self):
-        self.codes, self.edges, self.several, self.wrong = Counter(), 0, 0, []
+        self.codes, self.edges, self.several, self.asked, self.wrong = Counter(), 0, 0, 0, []
 
     def __call__(self, grouping, stage, at):
         NOTE(grouping, stage, at)
@@ -108,6 +111,42 @@ class Watch:
                     self.wrong.append(("does not pass its limit", edge))
         return made
 
+    def joint(self, first, second, shared):
+        """Two nests of a body that are not joined are, with all of what was found undone, and are not with one of it left."""
+        made = JOINT(first, second, shared)
+        found = made[0]
+        self.codes.update(("nests", code) for code in found)
+        if found and not set(found) & FINAL and len(first[0]) == len(second[0]):
+            self.asked += 1
+            everything = JOINT(first, like(first, second, found), shared)
+            if everything[0] or (everything[1] is None and shares(first, second)):
+                self.wrong.append(("nests stay apart", found, everything[0]))
+            for left in found:
+                if JOINT(first, like(first, second, [code for code in found if code is not left]), shared)[0] != [left]:
+                    self.wrong.append(("nests need not", found, left))
+        return made
+
+
+def like(first, second, codes):
+    """The second nest without what was found: it has the loops of the first, and reads each element where that writes it."""
+    (loops, body, _), (theirs, after, kind) = first, second
+    extents = loops if NotFused.DIFFERENT_SPACE in codes else theirs
+    after = substitute(after, {v: Index.var(w) for (v, _), (w, _) in zip(theirs, loops, strict=True)}, positions=True)
+    if NotFused.READ_AGAIN in codes:
+        stores = {s.buffer: s for s in body if isinstance(s, Store)}
+        every = [x for s in after for e in expressions(s) for x in loop_fusion._loads(e) if x.buffer in stores]
+        moved = {id(x): replace_position(x, stores[x.buffer]) for x in every}
+        after = [type(s)(*(replaced(v, moved) if isinstance(v, Expr) else v for v in vars(s).values())) for s in after]
+    return [(w, n) for (w, _), (_, n) in zip(loops, extents, strict=True)], after, kind
+
+
+def replace_position(load, store):
+    return Load(load.buffer, store.offset, (), origins=load.origins, position=store.position)
+
+
+def shares(first, second):
+    return {b.name for b, _, _ in loop_fusion._accesses(first[1])} & {b.name for b, _, _ in loop_fusion._accesses(second[1])}
+
 
 def raised(codes, cluster, values, layouts, shape, **options):
     """The cluster lowered as if no value had to be stored for these."""
@@ -131,6 +170,7 @@ def watch(monkeypatch):
     made = Watch()
     monkeypatch.setattr(fusion.Grouping, "_note", lambda *args: made(*args))
     monkeypatch.setattr(jl.compile, "lower", made.stored)
+    monkeypatch.setattr(loop_fusion, "_joint", made.joint)
     return made
 
 
@@ -243,7 +283,22 @@ def test_the_same_holds_in_programs_with_and_without_loops(watch):
         jl.jit(program)(*arguments)
     for program, make in list(LOOPS.items())[::4]:
         jl.jit(program)(*copy.deepcopy(make()))
+    jl.jit(stencils)(X.copy())
     assert not watch.wrong and watch.edges > 30
+    nests = {code for name, code in (key for key in watch.codes if isinstance(key, tuple)) if name == "nests"}
+    assert watch.asked > 3 and nests >= {NotFused.DIFFERENT_SPACE, NotFused.READ_AGAIN, NotFused.OVERLAP, NotFused.UPDATED}
+
+
+def stencils(x):
+    x = x.copy()
+    for _ in range(20):
+        n = x[:-2] - x[1:-1]
+        x[1:-1] += np.exp(n) * n
+        m = np.concatenate([x, x * 2])
+        x[:, 1:] = m[:12, 1:] * 0.5 + m[12:, :-1]
+        x[:5] = x[3:8]
+        x[3:9] *= 2
+    return x, n, m
 
 
 # ---- the codes, planted

@@ -39,7 +39,7 @@ class Grouping:
     def add(self, stage: Stage, noting: bool = True) -> None:
         """Put a stage into the latest group that takes it, else into a new one."""
         at = self.taken_by(stage)
-        if noting and stage.refs:
+        if noting and (stage.refs or stage.taken):
             self._note(stage, at)
         if at is None:
             at = len(self.groups)
@@ -49,7 +49,9 @@ class Grouping:
         self.where.update(dict.fromkeys(stage.made, at))
 
     def _note(self, stage: Stage, at: int | None) -> None:
-        """What kept a stage out of the other groups that make what it reads."""
+        """What kept a stage out of the other groups that make what it reads, or takes where it lies."""
+        for node in stage.taken:
+            stage.rejected[node] = tuple(obstacles(stage, alone(stage)))[:1]
         made_in = {node: self.where[node] for node, _ in stage.refs if node in self.where}
         for number in {*made_in.values()} - {at}:
             found = tuple(self.rejected(stage, number))

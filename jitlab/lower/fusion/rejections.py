@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +10,6 @@ from jitlab.ir import (
     Cluster,
     Edge,
     Flip,
-    KernelInfo,
-    Nest,
     NestChange,
     Node,
     NotFused,
@@ -21,7 +19,6 @@ from jitlab.ir import (
     inner_nodes,
     is_operation,
 )
-from jitlab.ir.programs.program import Statement
 from jitlab.lower.program_builder import Shared
 from jitlab.lower.value_names import called
 from jitlab.ops.base import Elementwise, Generated
@@ -29,8 +26,7 @@ from jitlab.ops.layout.views import Reshape
 
 from .findings import Obstacle
 from .groups import Group
-from .inside import origins_of
-from .obstacles import ALONE, CUT
+from .obstacles import CUT
 from .recomputing import MOST_AGAIN
 from .sentences import Between, cut, lines_of, reason_of
 from .stages import Stage
@@ -74,7 +70,9 @@ def boundaries(
                 if all((producer, reader) in edges for reader in readers):
                     continue
                 at = Between(producer, readers[0], stage, where[producer])
-                found = _obstacles(at, shared)
+                found = _obstacles(at)
+                if not found:
+                    continue  # their nests were joined after all
                 rejections = tuple(_rejection(at, obstacle) for obstacle in found)
                 stored = None if at.own.stored_for is None else _rejection(at, at.own.stored_for)
                 reason = _reason(at, found[0], rejections, stored)
@@ -104,27 +102,20 @@ def _reason(at: Between, first: Obstacle, rejections: Sequence[Rejection], store
     return reason_of(at, first, rejections[0].evidence)
 
 
-def _obstacles(at: Between, shared: Shared) -> list[Obstacle]:
+def _obstacles(at: Between) -> list[Obstacle]:
     """What was found in the way, what is told of it first."""
-    found = dict.fromkeys(_seen_from(at, obstacle, shared) for obstacle in at.stage.rejected[at.producer])
+    found = dict.fromkeys(_seen_from(at, obstacle) for obstacle in at.stage.rejected[at.producer])
     return sorted(found, key=lambda obstacle: RANK[obstacle.code])
 
 
-def _seen_from(at: Between, obstacle: Obstacle, shared: Shared) -> Obstacle:
+def _seen_from(at: Between, obstacle: Obstacle) -> Obstacle:
     """What keeps a stage out of a nest, said of one of the values that it reads there."""
     code, node = obstacle.code, obstacle.node
     if code in CUT and node is not at.producer:
         code = NotFused.WAITS
     elif code is NotFused.DIFFERENT_SPACE and isinstance(at.reader.op, Reshape):
         code = NotFused.RESHAPED
-    elif code is NotFused.UPDATED:
-        code = next((c for c, *ends in shared.refused if _are(ends, at.producer, at.stage.node)), code)
     return Obstacle(code, node, obstacle.evidence)
-
-
-def _are(nests: Sequence[Statement], *nodes: Node) -> bool:
-    """Are nodes computed in these nests, one in each?"""
-    return all(node.origins <= origins_of([nest]) for nest, node in zip(nests, nodes, strict=True))
 
 
 def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
@@ -187,27 +178,17 @@ def _price(
     return f", which takes {why.evidence[1]:.0f} operations more for each element"
 
 
-def unread(edges: Sequence[Edge], kernels: Iterable[KernelInfo], groups: Iterable[Group], nodes: Sequence[Node]) -> list[Edge]:
-    """The edges of a cluster that no stage reads a stored value over: memory that changes in place, views that a library reads
-    where they lie. No kernel has both ends."""
-    homes: dict[Node, set[str]] = {}
-    for kernel in kernels:
-        for node in kernel.nodes:
-            homes.setdefault(node, set()).add(kernel.name)
-    stages = {node: stage for group in groups for stage in group.stages for node in stage.made if stage.kind in ALONE}
+def taken(edges: Sequence[Edge], groups: Sequence[Group], nodes: Collection[Node]) -> Iterator[Edge]:
+    """The edges of a cluster over which a stage takes a value where it lies, and reads nothing that was stored for it."""
     known = {(_owner(edge.producer), edge.consumer) for edge in edges}
-    inside = set(nodes)
-    found = []
-    for consumer in nodes:
-        for source in dict.fromkeys(consumer.inputs) if is_operation(consumer) else ():
-            producer = _owner(source)
-            if not is_operation(producer) or producer not in inside or (producer, consumer) in known:
-                continue
-            stage = stages.get(consumer) or stages.get(producer)
-            if stage is not None and homes.get(producer, set()).isdisjoint(homes.get(consumer, ())):
-                known.add((producer, consumer))
-                found.append(_edge_where_it_lies(producer, consumer, stage, source.type.nbytes))
-    return found
+    where = {node: group for group in groups for node in group.nodes}
+    for group in groups:
+        for stage in group.stages:
+            for source in stage.taken:
+                producer = _owner(source)
+                is_inside = is_operation(producer) and producer in nodes and where.get(source) is not group
+                if is_inside and (producer, stage.node) not in known:
+                    yield _edge_where_it_lies(producer, stage, source)
 
 
 def _owner(node: Node) -> Node:
@@ -215,26 +196,25 @@ def _owner(node: Node) -> Node:
     return node if is_operation(node) or not node.inputs else node.inputs[0]
 
 
-def _edge_where_it_lies(producer: Node, consumer: Node, stage: Stage, nbytes: int) -> Edge:
-    code, name, lines = ALONE[stage.kind], called(producer), lines_of(consumer)
+def _edge_where_it_lies(producer: Node, stage: Stage, source: Node) -> Edge:
+    (obstacle,) = stage.rejected[source]
+    code, name, consumer = obstacle.code, called(producer), called(stage.node)
     if code is NotFused.LIBRARY_CALL:
         text = f"a library call reads {name} where it lies"
     elif code is NotFused.UPDATED:
-        text = f"{called(consumer)} writes a part of {name} where it lies"
-    elif stage.node is consumer:
-        text = f"{called(consumer)} is a loop or branch of its own"
+        text = f"{consumer} writes a part of {name} where it lies"
     else:
-        text = f"{name} is a loop or branch of its own, which ends before it is read"
-    rejection = Rejection(code, (consumer.name,), (consumer.name,), nbytes)
-    return Edge(producer, consumer, Reason(code, f"{text} ({lines})", (consumer.name,)), nbytes, None, (rejection,))
+        text = f"{consumer} is a loop or branch of its own"
+    names = (stage.node.name,)
+    reason = Reason(code, f"{text} ({lines_of(stage.node)})", names)
+    nbytes = source.type.nbytes
+    return Edge(producer, stage.node, reason, nbytes, None, (Rejection(code, names, obstacle.evidence or names, nbytes),))
 
 
-def inner_edges(cluster: Cluster, shared: Shared, nests: Sequence[Nest]) -> Iterator[Edge]:
-    """The edges in bodies that go through memory: what was joined after all shares a nest, and numbers stay in registers."""
+def inner_edges(cluster: Cluster, shared: Shared) -> Iterator[Edge]:
+    """The edges in bodies that go through memory; numbers stay in registers."""
     own = {inner for node in cluster.nodes for inner, _, _ in inner_nodes(node)}
     for groups in shared.bodies:
         for edge in boundaries(groups, shared):
-            ends = edge.producer.origins | edge.consumer.origins
-            fused = any(ends <= nest.origins for nest in nests)
-            if edge.producer.ndim and edge.producer in own and edge.consumer in own and not fused:
+            if edge.producer.ndim and edge.producer in own and edge.consumer in own:
                 yield edge

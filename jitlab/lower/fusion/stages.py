@@ -45,6 +45,7 @@ class Stage:
     reduced: tuple[bool, ...] = ()  # for each axis of `space`
     refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
     picked: set[Node] = field(default_factory=set)  # what it reads where integers say: that has to lie in memory
+    taken: tuple[Node, ...] = ()  # what it takes where it lies: memory that it changes in place, the views that a library reads
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
     lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
     passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
@@ -245,7 +246,7 @@ def _traced(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
     if isinstance(op, Update) and node in in_place:
         value = node.inputs[1]
         reader.read(value, space_of(value.shape, sizes)[1])
-        return Stage(node, "update", space_of(op.shape, sizes)[0])
+        return Stage(node, "update", space_of(op.shape, sizes)[0], taken=node.inputs[:1])
     if isinstance(op, (Product, Library, REGION)) or is_control(node):
         return _called(node, block, reader, sizes, in_place)
     if isinstance(op, Define):
@@ -272,12 +273,15 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
         if source not in bases or source in _others(node, source):
             reader.read_operand(source, _space(source, sizes)[1])
     if isinstance(op, Product):
-        return Stage(node, "gemm", _space(node, sizes)[0], evidence=limit_of_calls(node, sizes) if block.ordered else ())
+        views = tuple(v for v in dict.fromkeys(node.inputs) if isinstance(v.op, View) and v in reader.passed)
+        evidence = limit_of_calls(node, sizes) if block.ordered else ()
+        return Stage(node, "gemm", _space(node, sizes)[0], taken=views, evidence=evidence)
     if isinstance(op, Library):
         return Stage(node, "call", (), items=items)
     kinds = {Loop: "loop", Branch: "branch", Scatter: "scatter"}
     kind = next((word for type, word in kinds.items() if isinstance(op, type)), "region")
-    return Stage(node, kind, _space(node, sizes)[0], items=items)
+    taken = tuple(source for source in dict.fromkeys(node.inputs) if source in bases)
+    return Stage(node, kind, _space(node, sizes)[0], taken=taken, items=items)
 
 
 class _TracingReader(Reader):

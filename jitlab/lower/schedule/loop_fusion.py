@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from itertools import groupby
+from typing import NamedTuple, TypeVar
 
-from jitlab.ir import NotFused, Poly
+from jitlab.ir import NotFused, Origins, Poly
 from jitlab.ir.programs.program import (
     ASCENDING,
     ONE,
@@ -32,6 +33,9 @@ from jitlab.ir.programs.program import (
     expressions,
     walk,
 )
+from jitlab.lower.fusion.findings import Obstacle
+from jitlab.lower.fusion.inside import origins_of
+from jitlab.lower.fusion.stages import Stage
 from jitlab.lower.program_builder import Shared
 
 from .dependence import Position, Relation, relation
@@ -50,26 +54,55 @@ THEN_READ = frozenset({Relation.DISJOINT, Relation.SAME})
 THEN_WRITTEN = frozenset({Relation.DISJOINT, Relation.SAME, Relation.AHEAD})
 
 
-def joined(statements: Sequence[Statement], shared: Shared) -> list[Statement]:
+class Written(NamedTuple):
+    """A statement of a body, and the stages that it computes."""
+
+    statement: Statement
+    stages: Sequence[Stage]
+
+
+def joined(written: Sequence[Written], shared: Shared) -> list[Statement]:
     """A body's statements, neighbouring nests over one space in one."""
     if shared.level == "O0":
-        return list(statements)
-    out: list[Statement] = []
-    for s in statements:
+        return [s for s, _ in written]
+    out: list[Written] = []
+    for s, stages in written:
         nest = perfect(s)
         at = len(out)
-        while nest is not None and at and isinstance(out[at - 1], Let):
+        while nest is not None and at and isinstance(out[at - 1].statement, Let):
             at -= 1
-        before = perfect(out[at - 1]) if nest is not None and at else None
-        if nest is not None and before is not None and _may_pass(out[at:], before[1]):
-            apart, joint, kind = _joint(before, nest, shared)
+        before = perfect(out[at - 1].statement) if nest is not None and at else None
+        if nest is not None and before is not None and _may_pass([let for let, _ in out[at:]], before[1]):
+            found, joint, kind = _joint(before, nest, shared)
+            _note(out[at - 1 : at], [Written(s, stages)], found, joint is not None)
             if joint is not None:
-                out[at - 1 :] = [*out[at:], nest_of(before[0], joint, kind)]
+                out[at - 1 :] = [*out[at:], Written(nest_of(before[0], joint, kind), [*out[at - 1].stages, *stages])]
                 continue
-            if apart is not None:
-                shared.refused.append((apart, out[at - 1], s))
-        out.append(s)
-    return out
+        out.append(Written(s, stages))
+    for is_straight, run in groupby(out, lambda one: isinstance(one.statement, (Let, Store))):
+        if is_straight:  # numbers and single elements, one after the other
+            same = list(run)
+            _note(same, same, (), True)
+    return [s for s, _ in out]
+
+
+def _note(first: Sequence[Written], second: Sequence[Written], found: Sequence[NotFused], is_joined: bool) -> None:
+    """Two nests decide on the edges between them: nothing is in the way where they were joined; else what was found is, where
+    the stages are in no group because one of them changes memory in place."""
+    made = {node for one in first for stage in one.stages for node in stage.made}
+    for stage in dict.fromkeys(stage for one in second for stage in one.stages):
+        for node in made & stage.rejected.keys():
+            if not (stage.node.origins <= _origins(second) and node.origins <= _origins(first)):
+                continue
+            if is_joined:
+                stage.rejected[node] = ()
+            elif found and any(obstacle.code is NotFused.UPDATED for obstacle in stage.rejected[node]):
+                ends = {NotFused.READ_AGAIN: node}
+                stage.rejected[node] = tuple(Obstacle(code, ends.get(code, stage.node)) for code in found)
+
+
+def _origins(written: Sequence[Written]) -> Origins:
+    return origins_of([s for s, _ in written])
 
 
 def collapsed(statements: Sequence[Statement]) -> list[Statement]:
@@ -209,41 +242,42 @@ def _may_pass(lets: Sequence[Statement], body: Sequence[Statement]) -> bool:
 
 def _joint(
     first: tuple[Loops, list[Statement], LoopKind], second: tuple[Loops, list[Statement], LoopKind], shared: Shared
-) -> tuple[NotFused | None, list[Statement] | None, LoopKind]:
-    """The statements of both nests in one and its kind, or why that would give other values (neither where it would save no
-    traffic)."""
+) -> tuple[list[NotFused], list[Statement] | None, LoopKind]:
+    """The statements of both nests in one and its kind, or all for which that would give other values (neither where it would
+    save no traffic)."""
     loops, body, kind = first
     theirs, after, other = second
-    if [n for _, n in loops] != [n for _, n in theirs]:
-        return NotFused.DIFFERENT_SPACE, None, kind
+    found = [NotFused.DIFFERENT_SPACE] if [n for _, n in loops] != [n for _, n in theirs] else []
+    if len(loops) != len(theirs):
+        return found, None, kind
     after = substitute(after, {v: Index.var(w) for (v, _), (w, _) in zip(theirs, loops, strict=True)}, positions=True)
     if not {b.name for b, _, _ in _accesses(body)} & {b.name for b, _, _ in _accesses(after)}:
-        return None, None, kind
+        return found, None, kind
     pairs = [(a, b) for a in reversed(body) for b in after]
-    for a, b in pairs:
-        apart = _clash(a, b, loops, shared.ranges)
-        if apart is not None:
-            return apart, None, kind
-    is_parallel = kind == other == PARALLEL and not any(_clash(a, b, loops, shared.ranges, THEN_READ) for a, b in pairs)
-    return None, _forwarded([*body, *after], shared), PARALLEL if is_parallel else ASCENDING
+    found += dict.fromkeys(code for a, b in pairs for code in _clashes(a, b, loops, shared.ranges))
+    if found:
+        return found, None, kind
+    clashes = (code for a, b in pairs for code in _clashes(a, b, loops, shared.ranges, THEN_READ))
+    is_parallel = kind == other == PARALLEL and next(clashes, None) is None
+    return found, _forwarded([*body, *after], shared), PARALLEL if is_parallel else ASCENDING
 
 
-def _clash(
+def _clashes(
     a: Statement, b: Statement, loops: Loops, ranges: Ranges, then_written: frozenset[Relation] = THEN_WRITTEN
-) -> NotFused | None:
+) -> Iterator[NotFused]:
     """Why b of an iteration may not run before a of the next ones."""
     if isinstance(a, Store):
         assert a.position is not None
         if not _related(a.position, [x for x in _reads(b) if x.buffer is a.buffer], loops, ranges, THEN_READ):
-            return NotFused.READ_AGAIN
+            yield NotFused.READ_AGAIN
     if isinstance(b, Store):
         assert b.position is not None
         if not _related(b.position, [x for x in _reads(a) if x.buffer is b.buffer], loops, ranges, then_written):
-            return NotFused.OVERLAP
+            yield NotFused.OVERLAP
         if isinstance(a, Store) and a.buffer is b.buffer:
             assert a.position is not None
-            return None if relation(b.position, a.position, loops, ranges) in then_written else NotFused.UPDATED
-    return None
+            if relation(b.position, a.position, loops, ranges) not in then_written:
+                yield NotFused.UPDATED
 
 
 def _related(

@@ -41,7 +41,7 @@ from jitlab.ops.library_operations import Library as LibraryOperation
 from .dependence import Relation, relation
 from .inlining import Position, Reader, gather_positions
 from .library_calls import Library, write_call
-from .loop_fusion import joined, nest_of
+from .loop_fusion import Written, joined, nest_of
 from .loops_and_branches import name_definitions, write_branch, write_define, write_loop
 from .schedule import Nest, collapse, replaced
 
@@ -82,7 +82,7 @@ class BlockWriter:
     def statements(self) -> list[Statement]:
         """The whole block, in order."""
         done: list[Statement] = []
-        mine: list[Statement] = []
+        mine: list[Written] = []
         before: list[Group] = []
         every: list[Group] = []
         self.shared.bodies.append(every)
@@ -90,7 +90,7 @@ class BlockWriter:
             every.append(group)
             if cut_between(before, group, self.shared.cuts):
                 done, mine, before = [*done, *joined(mine, self.shared)], [], []
-            mine += written
+            mine += [Written(s, group.stages) for s in written]
             before.append(group)
         return [*done, *joined(mine, self.shared)]
 
