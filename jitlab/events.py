@@ -303,6 +303,10 @@ class StatementRan(Event):
     duration_ns: int
     met: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        return str(self.said)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueFrozen(Event):
@@ -324,6 +328,10 @@ class LoopKept(Event):
     code: str  # the kind of reason: "effect", "index_value", "extents", "type", ...
     said: Message
     iterations: int
+
+    @property
+    def text(self) -> str:
+        return str(self.said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

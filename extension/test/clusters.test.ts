@@ -95,7 +95,10 @@ for (const width of [228, 368, 548]) {
   test(`a name without a space is broken where its box ends at ${width} pixels`, () => {
     const json = report(softmax);
     const name = `params${'____self_attention'.repeat(6)}`;
-    const boundaries = json.boundaries.map(boundary => ({ ...boundary, wouldFuseIf: `Take were ${name}.T) + 1` }));
+    const boundaries = json.boundaries.map(boundary => ({
+      ...boundary,
+      flip: { code: '', text: `Take were ${name}.T) + 1` }
+    }));
     const picture = layout({ ...json, boundaries }, width);
     assert.deepEqual(misplaced(picture), []);
     assert.ok(

@@ -12,8 +12,7 @@ function lookedFor(source: string): string[] {
   const calls = /\.(?:includes|startsWith|endsWith|indexOf|split|search|match)\(\s*(['"`])(.*?)\1/g;
   const compared = /[!=]== (['"`])(.*?)\1/g;
   const patterns = /(?<=[=(,!:&|?\s])\/((?![*/])(?:\\.|\[[^\]\n]*\]|[^/\n\\[])+)\/[a-z]*(?=[.,;)\s])/g;
-  const members =
-    /\.(?:text|label|why|lead|proof|wouldFuseIf)\.(?:includes|startsWith|endsWith|search|match)\(([^)]*)/g;
+  const members = /\.(?:text|label|why|lead|proof|flip)\.(?:includes|startsWith|endsWith|search|match)\(([^)]*)/g;
   const words = /[(=,?:] \/\^?([a-z]{4,})\/i?\.test/g;
   return [
     ...[...source.matchAll(members), ...source.matchAll(words)].map(([, said = '']) => `look into a text: ${said}`),

@@ -16,7 +16,7 @@ test('a report is read as it stands in docs/reference/report-format.md', () => {
     read.lanes.map(lane => lane.name),
     ['op by op', 'compiled', 'kernels', 'host', 'capture', 'passes', 'codegen quick', 'codegen good']
   );
-  assert.equal(read.boundaries[0]?.wouldFuseIf, 'p were read by np.take_along_axis(p, y[:, None], 1)');
+  assert.equal(read.boundaries[0]?.flip?.text, 'p were read by np.take_along_axis(p, y[:, None], 1)');
 });
 
 /** Of each kind that `clean` of jitlab/ir/graphs/dot.py escapes: tests/ir/test_clean.py holds it to the same. */
@@ -38,8 +38,8 @@ test('letters, emoji and what lays out code stay as they are', () => {
 
 test('a newer version is refused with one sentence', () => {
   assert.match(
-    JSON.stringify(readReport({ version: 4 })),
-    /^"This report has version 4; this jitlab reads version 3\./
+    JSON.stringify(readReport({ version: 5 })),
+    /^"This report has version 5; this jitlab reads version 4\./
   );
 });
 

@@ -6,12 +6,13 @@ asks, and in large graphs only what is certain without a trial is told.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jitlab import messages
 from jitlab.ir import LARGEST, Apart, Change, Clustering, ClusteringOptions, Edge, Flip, Node, Stays, told_kind, told_node
+from jitlab.messages import Message
 from jitlab.support.lazy import lazy
 
 from .candidates import FLOAT64, Study, Trial, is_control, is_one_of_several, unsupported
@@ -75,9 +76,10 @@ class Advisor:
         """The same, for an end of an edge or what is on a way between them: in the other's scope, and called by its name."""
         scope = self.study.attrs(other).get("_XlaScope") if self._scopes_count and other is not None else None
         for flip, trial, options in self._for_node(node, scope):
-            name = told_kind(node)
-            text = re.sub(r"^(it|its)\b", lambda found: name + found[1][2:].replace("s", "'s"), flip.text)  # noqa: B023
-            yield replace(flip, text=text), trial, options
+            said = flip.said
+            if f"{said.name}_of" in messages.codes("flip"):
+                said = Message(f"{said.code}_of", {**said.args, "name": told_kind(node)})
+            yield replace(flip, said=said), trial, options
 
     def _for_node(self, node: Node, scope: str | None = None) -> Iterator[Proposal]:
         """Changes that might bring an operation into a cluster; `scope`: one that it would share."""
@@ -86,39 +88,34 @@ class Advisor:
         code = reason.code
         marked = {**self.study.attrs(node), "_XlaCompile": True}
         if code is Stays.DISALLOWED:
-            yield Flip(Change.ALLOW, "its jit_scope had compile_ops=True", (node.name,)), _attrs(node, marked), options
+            yield _flip(Change.ALLOW, (node.name,)), _attrs(node, marked), options
         elif code in (Stays.JIT_OFF, Stays.LEVEL):
-            text = f"it were made inside {scope or 'a jit_scope'}"
+            flip = _flip(Change.MARK, (node.name,), scope, "mark_in" if scope else "mark", scope=scope)
             marked |= {} if scope is None else {"_XlaScope": scope}
-            yield Flip(Change.MARK, text, (node.name,), scope), _attrs(node, marked), options
+            yield flip, _attrs(node, marked), options
         elif code is Stays.SIZE and reason.evidence[0]:
             size = reason.evidence[0]
-            text = f"the least size of a cluster were {size}"
-            yield Flip(Change.MIN_SIZE, text, value=size), Trial(), replace(options, min_size=size)
+            yield _flip(Change.MIN_SIZE, value=size), Trial(), replace(options, min_size=size)
         elif code is Stays.FUEL:
             need = self._place(node)
-            text = f"tf_xla_clustering_fuel were {need} or more"
-            yield Flip(Change.FUEL, text, value=need), Trial(), replace(options, fuel=need)
+            yield _flip(Change.FUEL, value=need), Trial(), replace(options, fuel=need)
         elif code in (Stays.NOT_LISTED, Stays.NOT_FUSIBLE):
             call = reason.evidence[0]
-            flip = Flip(Change.LIST, f"tf_xla_ops_to_cluster had {call}", value=call)
+            flip = _flip(Change.LIST, value=call)
             yield flip, Trial(), replace(options, listed=(options.listed or frozenset()) | {call})
         elif code is Stays.EXCLUDED:
             call = reason.evidence[0]
-            flip = Flip(Change.DO_NOT_EXCLUDE, f"tf_xla_cluster_exclude_ops did not have {call}", value=call)
+            flip = _flip(Change.DO_NOT_EXCLUDE, value=call)
             yield flip, Trial(), replace(options, excluded=options.excluded - {call})
         elif code is Stays.SLOW and self._all_compile():
-            yield Flip(Change.MUST, "it had to: a function with jit_compile=True"), Trial(), replace(options, slow=True)
+            yield _flip(Change.MUST), Trial(), replace(options, slow=True)
         elif code is Stays.DTYPE and _has_a_loop_for_floats(node):
-            text = f"{told_kind(node)} worked on float64"
-            yield Flip(Change.CAST, text, (node.name,), "float64"), Trial(compiled=frozenset([node])), options
+            yield _flip(Change.CAST, (node.name,), "float64", kind=told_kind(node)), Trial(compiled=frozenset([node])), options
         elif code is Stays.DEPTH and unsupported(node) is None:
-            text = f"bodies were nested {options.deepest} deep at most"
-            yield Flip(Change.NEST_LESS, text, value=options.deepest), Trial(), replace(options, deepest=None)
+            yield _flip(Change.NEST_LESS, value=options.deepest), Trial(), replace(options, deepest=None)
         elif code is Stays.NO_COMPILER:
-            text = "it were placed on the CPU"
             placed = {**self.study.attrs(node), "device": "/device:CPU:0"}
-            yield Flip(Change.PLACE, text, (node.name,), "/device:CPU:0"), _attrs(node, placed), options
+            yield _flip(Change.PLACE, (node.name,), "/device:CPU:0", "on_cpu"), _attrs(node, placed), options
 
     def _is_certain(self, node: Node, flip: Flip, trial: Trial, options: ClusteringOptions) -> bool:
         """True without a trial: a marked candidate is always in a cluster, the least size changes nothing else."""
@@ -165,8 +162,7 @@ class Advisor:
             yield from self._on()
         elif code is Apart.SIZE:
             for size in dict.fromkeys((edge.reason.evidence[0], 2 * edge.reason.evidence[0], len(part.operations) * 2)):
-                text = f"the largest size of a cluster were {size} or more"
-                yield Flip(Change.MAX_SIZE, text, value=size), Trial(), replace(options, max_size=size)
+                yield _flip(Change.MAX_SIZE, value=size), Trial(), replace(options, max_size=size)
         elif code is Apart.DEVICES:
             yield self._on_device(group_b, a)
             yield self._on_device(group_a, b)
@@ -177,8 +173,8 @@ class Advisor:
             names = edge.reason.evidence
             read = next(node for node in part.operations if node.name == names[1])
             if read.op.name == "ReadVariableOp":
-                text = f"{names[1]} were the value that {names[0]} assigns, not read again"
-                yield Flip(Change.USE_VALUE, text, names), Trial(no_variable=frozenset([read])), options
+                flip = _flip(Change.USE_VALUE, names, read=names[1], assign=names[0])
+                yield flip, Trial(no_variable=frozenset([read])), options
         elif code is Apart.CYCLE:
             yield from self._for_cycle(edge, group_a)
 
@@ -206,30 +202,32 @@ class Advisor:
             yield self._one_scope(members, self.study.attrs(scoped)["_XlaScope"])
         if options.max_size < LARGEST:
             size = len(part.operations) * 2
-            text = f"the largest size of a cluster were {size} or more"
-            yield Flip(Change.MAX_SIZE, text, value=size), Trial(), replace(options, max_size=size)
+            yield _flip(Change.MAX_SIZE, value=size), Trial(), replace(options, max_size=size)
         producer, consumer = edge.producer, edge.consumer
         several = is_control(producer) or producer.op.name == "Item"
         if producer in consumer.inputs and not producer.op.has_effects and not several:
-            text = f"{told_node(producer)} were computed a second time, for {told_node(consumer)}"
-            yield Flip(Change.COMPUTE_TWICE, text, (producer.name, consumer.name)), Trial(copied=(producer, consumer)), options
+            said = {"producer": told_node(producer), "reader": told_node(consumer)}
+            flip = _flip(Change.COMPUTE_TWICE, (producer.name, consumer.name), None, "twice", **said)
+            yield flip, Trial(copied=(producer, consumer)), options
 
     def _on(self) -> Iterator[Proposal]:
         if self.study.jit_compile is None and self.study.level == "OFF" and not self.study.graph.marked_only:
             options = replace(self.options, level="ON", level_on_one_gpu=None)
-            yield Flip(Change.LEVEL, "the level were ON", value="ON"), Trial(), options
+            yield _flip(Change.LEVEL, value="ON"), Trial(), options
 
     def _one_scope(self, nodes: Iterable[Node], scope: Any) -> Proposal:
         before = {node: self.study.attrs(node) for node in nodes}
         attrs = {node: {**mine, "_XlaScope": scope} for node, mine in before.items() if mine.get("_XlaScope")}
-        text = f"both were made inside {scope.decode() if isinstance(scope, bytes) else scope}"
-        return Flip(Change.ONE_SCOPE, text, tuple(node.name for node in attrs), scope), Trial(attrs), self.options
+        said = scope.decode() if isinstance(scope, bytes) else scope
+        flip = _flip(Change.ONE_SCOPE, tuple(node.name for node in attrs), scope, scope=said)
+        return flip, Trial(attrs), self.options
 
     def _on_device(self, nodes: Iterable[Node], like: Node) -> Proposal:
         device = device_text(self.study.device(like))
         attrs = {node: {**self.study.attrs(node), "device": device} for node in nodes if node.name}
-        text = f"{' and '.join(map(told_kind, attrs))} were placed on {device}"
-        return Flip(Change.PLACE, text, tuple(node.name for node in attrs), device), Trial(attrs), self.options
+        kinds = " and ".join(map(told_kind, attrs))
+        flip = _flip(Change.PLACE, tuple(node.name for node in attrs), device, kinds=kinds)
+        return flip, Trial(attrs), self.options
 
     # ---- trying
 
@@ -264,6 +262,12 @@ class Advisor:
 
 #: Stands for the second copy of an operation in what a trial found.
 _copy = Node(None, (), None)  # type: ignore[arg-type]
+
+
+def _flip(change: Change, names: tuple[str, ...] = (), value: Any = None, row: str = "", **args: Any) -> Flip:
+    """A change, told in the message of its name, which may speak of its value."""
+    args |= {} if isinstance(value, bytes) else {"value": value}
+    return Flip(change, Message(f"flip.{row or change.name.lower()}", args), names, value)
 
 
 def _attrs(node: Node, attrs: Mapping[str, Any]) -> Trial:

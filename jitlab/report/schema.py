@@ -19,7 +19,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from .render import wording
 
 #: Of what is written now; `older.py` reads those before.
-VERSION = 3
+VERSION = 4
 
 T = TypeVar("T")
 MEASURED, ADDED, MARKED = "measured", "added", "words"
@@ -245,7 +245,7 @@ class Op(Placed, shown=True):
     inputs: Names  #: operations that it reads
     scope: str | None  #: that asked for compilation
     seconds: Seconds | None  #: on the host
-    would_compile_if: str | None = None  #: the smallest change found that would put it into a cluster, a clause
+    flip: Message | None = None  #: the smallest change found that would put it into a cluster, a clause
     parent: str | None = None  #: the loop or branch in whose body it is
     side: str | None = None  #: there: `test` or `body` of a loop, `then` or `else` of a branch
     called: str | None = None  #: what the program calls it: `inv6`, or its expression of at most 32 characters
@@ -254,6 +254,11 @@ class Op(Placed, shown=True):
     iterations: int | None = None  #: of a rolled loop; null: found at run time, or another number each time
     ends_early: bool | None = None  #: its test may end the loop before
     device: str | None = None  #: where one was asked for
+
+    @property
+    def would_compile_if(self) -> str | None:
+        """What would put it into a cluster, in words."""
+        return self.flip.text if self.flip else None
 
     def __str__(self) -> str:
         return clean(told(self.name, self.called or "", self.within or "", lines=wording.line_text(self.lines)))
@@ -301,6 +306,16 @@ class Kernel(Traffic, shown=True):
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
 
 
+class Rejection(Record, shown=True):
+    """One thing that kept an operation out of the kernel that makes what it reads: with all of an edge undone, the two fuse."""
+
+    code: str  #: as of a reason
+    operands: Names  #: the operations that it is about
+    evidence: Names = ()  #: extents, a limit and its value
+    bytes: Bytes  #: that go through memory for it
+    flip: Message | None  #: the change that undoes it, a clause
+
+
 class Boundary(Record, shown=True):
     """An edge that was not fused: within a cluster, or between clusters."""
 
@@ -309,8 +324,14 @@ class Boundary(Record, shown=True):
     plan: str  #: whose they are
     reason: Reason  #: what keeps them apart
     bytes: Bytes  #: of the value
-    would_fuse_if: Words | None  #: the change that would join them, a clause
+    flip: Message | None  #: the change that would join them, a clause
+    rejections: tuple[Rejection, ...] = ()  #: all that keeps the consumer out of the kernel; the reason is made of the first
     said: Added[tuple[str, str]] = ("", "")  #: both ends as the program calls them
+
+    @property
+    def would_fuse_if(self) -> str | None:
+        """The change that would join them, in words."""
+        return self.flip.text if self.flip else None
 
 
 class Temporary(Placed, shown=True):

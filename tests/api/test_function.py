@@ -36,7 +36,7 @@ def test_foreign_arguments_run_as_python():
         assert f(np.array([1, 2], ">i4")).tolist() == [2, 4]
         assert f(np.array([object.__name__, "b"], object)).tolist() == ["objectobject", "bb"]
     ran = [e for e in heard if isinstance(e, events.StatementRan)]
-    assert [e.reason for e in ran] == ["foreign_type"] * 3 and "numpy.ma.MaskedArray" in str(ran[0].said)
+    assert [e.reason for e in ran] == ["foreign_type"] * 3 and "numpy.ma.MaskedArray" in ran[0].text
     assert f.experimental_get_tracing_count() == 0
     with pytest.raises(InvalidArgumentError, match="cannot be compiled for these arguments"):
         jl.function(lambda x: x * 2, jit_compile=True)(np.ma.masked_array([1, 2], [0, 1]))

@@ -45,7 +45,7 @@ def test_each_place_has_its_number_its_time_and_its_reason(recording):
     tallies = {key: tally for key, tally in recording.statements.items() if key[0] == "settled"}
     assert sorted(tally.calls for tally in tallies.values()) == [3, 40]
     assert all(tally.ns > 0 for tally in tallies.values())
-    assert all(said.name == "call" and said.args["name"] == "f" and lines[0][0] == __file__ for _, said, lines in tallies)
+    assert all(said.code == "refused.call" and lines[0][0] == __file__ for _, said, lines in tallies)
     assert all(lines[0][1] > first for _, _, lines in tallies)
     assert recording.count == before + 43
     spans = [span for span in recording.lanes["compiled"] if span.label == "settled"]

@@ -438,7 +438,7 @@ def test_result_of_another_shape_runs_as_python():
     (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
     assert ran.reason == "data_dependent_shape" and ran.met == ("3", "1")
     line = inspect.getsourcelines(f)[1] + 1
-    assert str(ran.said).endswith(f", because `np.unique(x)` in line {line} has another length each time")
+    assert ran.text.endswith(f", because `np.unique(x)` in line {line} has another length each time")
     assert ran.lines[0][1] == inspect.getsourcelines(test_result_of_another_shape_runs_as_python)[1] + 10  # of the call
 
 
@@ -450,7 +450,7 @@ def test_results_of_another_shape_or_dtype_are_told_as_that():
         with events.listen(heard.append):
             f(y)
         (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
-        return str(ran.said), ran.met
+        return ran.text, ran.met
 
     text, met = ask(lambda x: x[:, x[0] > 0] * 2, np.ones((2, 3)), np.float64([[1, 0, 1], [1, 1, 1]]))
     assert "`x[:, x[0] > 0]` in line " in text and "has another length in axis 1 each time" in text and met == ("3", "2")

@@ -271,7 +271,7 @@ def test_statement_that_python_ran_says_why():
         run_cell("a = matrix * 2\nb = v * 2\nc = complex(b.sum())", names, "<why>")
     ran = [e for e in heard if isinstance(e, events.StatementRan)]
     assert [e.reason for e in ran] == ["foreign_type", "value"]
-    assert str(ran[0].said) == "matrix is a numpy.matrix" and ran[0].lines[0][:2] == ("<why>", 1)
+    assert ran[0].text == "matrix is a numpy.matrix" and ran[0].lines[0][:2] == ("<why>", 1)
 
 
 def test_piece_that_never_fits_is_given_up():
@@ -381,7 +381,7 @@ def test_error_of_compiled_code_is_numpys_own():
         run_cell(program, names, "<far>", executor=failing)
     assert error.value.__context__ is None and error.value.__cause__ is None
     ran = [e for e in heard if isinstance(e, events.StatementRan)]
-    assert [e.lines[0][1] for e in ran] == [2] and "index 9" in str(ran[0].said)
+    assert [e.lines[0][1] for e in ran] == [2] and "index 9" in ran[0].text
     assert names["a"].tolist() == [0, 2, 4, 6, 8] and "b" not in names
 
 
@@ -390,7 +390,7 @@ def test_a_statement_that_failed_is_told_in_one_line():
     with events.listen(heard.append), pytest.raises(IndexError):
         run_cell("a = np.zeros(3)\na[7] = 2", namespace(), "<one>")
     (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
-    assert str(ran.said) == "IndexError: index 7 is out of bounds for axis 0 with size 3"
+    assert ran.text == "IndexError: index 7 is out of bounds for axis 0 with size 3"
 
 
 def test_files_and_settings_of_numpy_are_read_and_changed_where_they_stand(tmp_path):

@@ -217,7 +217,7 @@ def test_the_change_that_is_told_flips_the_decision(build, options, change):
         what = edge_between(before, *asked) if len(asked) == 2 else asked[0]
         assert not together(before, asked)
         flip = flip_search.Advisor(before)(what)
-        assert flip is not None and flip.change is change and flip.text
+        assert flip is not None and flip.change is change and flip.said
         graph, settings, asked = changed(g.graph, options, flip, asked, before)
         assert together(cluster(graph, **settings), asked)
 

@@ -40,7 +40,7 @@ def told(event: events.Event) -> list[Any] | None:
             ops = [[op["op"], spans(op["lines"]), (op["reason"] or {}).get("code")] for op in event.plan["ops"]]
             return ["plan", event.function, ops]
         case events.StatementRan():
-            return ["statement", event.reason, str(event.said), spans(event.lines)]
+            return ["statement", event.reason, event.text, spans(event.lines)]
         case events.ValueFrozen():
             return ["frozen", event.what, spans(event.lines)]
     return None

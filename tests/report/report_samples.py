@@ -111,7 +111,7 @@ def softmax_plan(trace=1, first_cluster=0, function="In [7]"):
     ]
     boundaries = [
         Edge(n["div"], n["take"], Reason(NotFused.READ_AGAIN, "p is read again, 2.4 MB", size_in="clause"), 2_400_000,
-             "p were read by np.take_along_axis(p, y[:, None], 1)"),
+             Message("flip.read_where_made")),
         Edge(n["div_1"], n["matmul_1"], Reason(NotFused.LIBRARY_CALL, "d is written and read"), 1_200_000),
     ]  # fmt: skip
     apart = [

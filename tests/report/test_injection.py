@@ -39,7 +39,7 @@ def report(nasty):
     plan = samples.plan_of(
         [a, b], [cluster], {b: samples.Reason(samples.Stays.NO_LOOP_BODY, nasty)},
         [samples.KernelInfo(f"k0{nasty}", cluster.name, (a,), "nest", 1, 2, 3)],
-        [samples.Edge(a, b, samples.Reason(samples.NotFused.READ_AGAIN, nasty), 3, nasty)], function=f"f{nasty}",
+        [samples.Edge(a, b, samples.Reason(samples.NotFused.READ_AGAIN, nasty), 3, samples.said(nasty))], function=f"f{nasty}",
     ).to_json()  # fmt: skip
     lines = ((f"<cell {nasty}>", 1, 0, 1, 2),)
     happened = [

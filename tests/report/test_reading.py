@@ -39,7 +39,7 @@ def test_the_output_of_a_cell_is_read_after_it_was_cut_to_size():
 @pytest.mark.parametrize(
     "change, says",
     [
-        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 3"),
+        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 4"),
         (lambda d: d.update(version=True), "no number"),
         (lambda d: d.pop("version"), "no version"),
         (lambda d: d.update(ops={}), "its ops is no list"),
@@ -201,3 +201,12 @@ def test_what_version_2_says_of_retraces_stays():
     data["retraces"][0] |= {"fix": None, "done": done, "proof": "2 traces become 1"}
     retraces = copy.deepcopy(data["retraces"])
     assert read_report({**data, "version": 2}).data["retraces"] == retraces
+
+
+def test_what_would_change_a_decision_opens_from_version_3_where_it_was_text():
+    old = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/explained.json").read_text(encoding="utf-8"))["report"]
+    old = {**old, "ops": [{**old["ops"][0], "would_compile_if": "it were marked"}, *old["ops"][1:]]}
+    told = [edge["would_fuse_if"] for edge in old["boundaries"]]
+    report = read_report(old)
+    assert old["version"] == 3 and any(told) and [edge.would_fuse_if for edge in report.boundaries] == told
+    assert report.ops[0].would_compile_if == "it were marked" and report.ops[1].would_compile_if is None

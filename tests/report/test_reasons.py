@@ -125,6 +125,9 @@ def test_where_only_the_order_of_the_lines_is_in_the_way_moving_one_is_told_and_
     assert found.reason.code == "order"
     before = program.__code__.co_firstlineno + line
     assert re.fullmatch(rf"`.*` \({edge[1]}\) came before `.*` \((sum|max)\) \(line {before}\)", found.would_fuse_if)
+    (first, *_) = found.rejections
+    assert (found.flip.code, first.code, first.flip) == ("move", "order", found.flip) and first.bytes == found.bytes
+    assert set(first.operands) <= {op.name for op in report.ops}
     assert report.why_not(*edge, check=True).checked is True and f is not None
     after = jl.explain(jl.jit(moved), X)
     assert edge not in {(b.producer, b.consumer) for b in after.boundaries} and len(after.kernels) <= len(report.kernels)

@@ -27,6 +27,7 @@ from jitlab.ir import (
     is_operation,
     of_one_expression,
 )
+from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise.arithmetic import Mul
@@ -56,9 +57,9 @@ _held: Kept[str, bool] = Kept(MOST_HELD)
 
 @dataclass(frozen=True)
 class Alternative:
-    """`text` follows "would fuse if"; in `graph` the operations `producer` and `consumer` stand for the edge's."""
+    """`said` follows "would fuse if"; in `graph` the operations `producer` and `consumer` stand for the edge's."""
 
-    text: str
+    said: Message
     graph: Graph
     producer: str
     consumer: str
@@ -146,9 +147,9 @@ class _Region:
             self._parameters[key] = self.graph.append(Node(Parameter(kind), (), kind, name=node.name))
         return self._parameters[key]
 
-    def finished(self, text: str, producer: Node, consumer: Node, out: Node | None = None) -> Alternative:
+    def finished(self, said: Message, producer: Node, consumer: Node, out: Node | None = None) -> Alternative:
         self.graph.outputs = [out or consumer]
-        return Alternative(text, self.graph, producer.name, consumer.name)
+        return Alternative(said, self.graph, producer.name, consumer.name)
 
 
 def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
@@ -190,12 +191,12 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
                 return None
             node = readers[0]
     word = _operand(total, x)
-    text = f"{total.op.name} reduced the last axis, and the result stayed turned"
+    said = Message("flip.reduced_last", {"name": total.op.name})
     if word:
         moved = f"np.moveaxis({word}, {_axes_text(gone)}, {_axes_text(range(-len(gone), 0))})"
         other = f"{word}.T" if x.ndim == 2 else moved
-        text = f"{total.op.name} reduced the last axis, that of {other}, and the result stayed turned"
-    return region.finished(text, small[total], first or out, out)
+        said = Message("flip.reduced_last_of", {"name": total.op.name, "other": other})
+    return region.finished(said, small[total], first or out, out)
 
 
 def _summed(region: _Region, edge: Edge) -> Alternative | None:
@@ -215,7 +216,7 @@ def _summed(region: _Region, edge: Edge) -> Alternative | None:
         total = _sum_of_products(region.parameter(a), region.parameter(b))
         operands = [total if node is reader[1] else region.parameter(node) for node in reader[0].inputs]
         out = apply(reader[0].op, *operands)
-    return region.finished(_product_text(product), total, out)
+    return region.finished(_product_said(product), total, out)
 
 
 def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
@@ -227,21 +228,23 @@ def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
         inner = apply(value.op, *(region.parameter(node) for node in value.inputs))
         left, right = (inner if node is value else region.parameter(node) for node in (a, b))
         total = _sum_of_products(left, right)
-    each = "column" if a is value else "row"
-    text = _product_text(product)
-    return region.finished(f"{text}, and {value.op.name} computed again for each {each}", inner, total)
+    row = "again_for_columns" if a is value else "again_for_rows"
+    said = Message(f"flip.{row}", {"what": _product_said(product), "name": value.op.name})
+    return region.finished(said, inner, total)
 
 
 def _sum_of_products(a: Node, b: Node) -> Node:
     return apply(Sum((2,)), apply(Mul(), expand_dims(a, (1,)), expand_dims(transpose(b), (0,))))
 
 
-def _product_text(product: Node) -> str:
+def _product_said(product: Node) -> Message:
     """What it would be, in code where the product is the program's own, and how much work its loops have."""
     found = _factors(product)
-    code = f", ({found[0]}[:, None, :] * {found[1]}).sum(axis=2)" if found else ""
     work = int(product.type.count) * int(product.inputs[0].shape[-1])
-    return f"{product.op.name} were a sum of products{code}: {work} multiplications in loops instead of a call of the library"
+    if found is None:
+        return Message("flip.products", {"name": product.op.name, "work": work})
+    code = f"({found[0]}[:, None, :] * {found[1]}).sum(axis=2)"
+    return Message("flip.products_in_code", {"name": product.op.name, "work": work, "code": code})
 
 
 def _factors(product: Node) -> tuple[str, str] | None:
@@ -285,8 +288,8 @@ def _picked_first(region: _Region, edge: Edge) -> Alternative | None:
         return None
     names = [_operand(value, node) for node in value.inputs if node.ndim]
     which = " and ".join(names) if all(names) else f"what {value.op.name} reads"
-    text = f"{pick.op.name} picked from {which} first, and {value.op.name} worked on what is picked"
-    return region.finished(text, picked, out)
+    said = Message("flip.picked_first", {"pick": pick.op.name, "which": which, "name": value.op.name})
+    return region.finished(said, picked, out)
 
 
 def _operand(reader: Node, node: Node) -> str:

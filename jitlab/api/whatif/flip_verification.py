@@ -19,7 +19,7 @@ from .plan_questions import Pair, Place
 
 
 def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The JSON of a plan with what would change its decisions: `would_compile_if` of operations, `would_fuse_if` of edges."""
+    """The JSON of a plan with what would change its decisions: `flip` of operations and of edges."""
     edges = (*plan.boundaries, *plan.clustering.apart)
     if not (edges or plan.clustering.stays):
         return dict(data)
@@ -28,17 +28,17 @@ def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
 
     def with_flip(op: dict[str, Any]) -> dict[str, Any]:
         flip = advisor(nodes[op["name"]]) if op["reason"] and op["name"] in nodes else None
-        return op if flip is None else {**op, "would_compile_if": flip.text}
+        return op if flip is None else {**op, "flip": flip.said.to_json()}
 
-    def text_of(edge: Edge) -> str | None:
+    def flip_of(edge: Edge) -> dict[str, Any] | None:
         if edge.would_fuse_if is not None:
-            return edge.would_fuse_if
+            return edge.would_fuse_if.to_json()
         found = advisor(edge) if isinstance(edge.reason.code, Apart) else alternatives.of(edge)
-        return None if found is None else found.text
+        return None if found is None else found.said.to_json()
 
     return {
         **data, "ops": [with_flip(op) for op in data["ops"]],
-        "boundaries": [{**made, "would_fuse_if": text_of(e)} for made, e in zip(data["boundaries"], edges, strict=True)],
+        "boundaries": [{**made, "flip": flip_of(e)} for made, e in zip(data["boundaries"], edges, strict=True)],
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from jitlab.ir.graphs.bodies import Nest
 from jitlab.ir.graphs.graph import Graph, Node
 from jitlab.ir.options import ClusteringOptions
 from jitlab.ir.types import Origin, Origins
+from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
 from .overrides import NO_OVERRIDES, Overrides
@@ -35,7 +36,7 @@ class Edge:
     consumer: Node
     reason: Reason
     bytes: int
-    would_fuse_if: str | None = None
+    would_fuse_if: Message | None = None
     rejections: tuple[Rejection, ...] = ()
     stored: Rejection | None = None
 

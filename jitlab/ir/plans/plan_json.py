@@ -15,7 +15,7 @@ from jitlab.ir.graphs.graph import Node
 from .reasons import Copied, Reason, Stored
 
 if TYPE_CHECKING:
-    from .plan import Cluster, Clustering, KernelInfo, Plan
+    from .plan import Cluster, Clustering, Edge, KernelInfo, Plan
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -157,10 +157,22 @@ def _boundaries(plan: Plan, sources: dict[Node, str]) -> list[dict[str, Any]]:
         {
             "producer": sources.get(edge.producer, edge.producer.name),
             "consumer": sources.get(edge.consumer, edge.consumer.name), "reason": edge.reason.to_json(),
-            "bytes": edge.bytes, "would_fuse_if": edge.would_fuse_if,
+            "bytes": edge.bytes, "flip": edge.would_fuse_if and edge.would_fuse_if.to_json(),
+            **({"rejections": list(_rejections(edge, sources))} if edge.rejections else {}),
         }
         for edge in (*plan.boundaries, *plan.clustering.apart)
     ]  # fmt: skip
+
+
+def _rejections(edge: Edge, sources: dict[Node, str]) -> Iterator[dict[str, Any]]:
+    """All that kept the consumer out; what it is about is called as the edge's ends are, in whose graph it is."""
+    around = sources.get(edge.consumer, edge.consumer.name).removesuffix(edge.consumer.name)
+    for found in edge.rejections:
+        yield {
+            "code": found.code.name.lower(), "operands": [around + name for name in found.operands],
+            "evidence": [str(part) for part in found.evidence], "bytes": found.bytes,
+            "flip": found.flip and found.flip.said.to_json(),
+        }  # fmt: skip
 
 
 def _copies(plan: Plan) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from jitlab import messages
+from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
 
@@ -199,12 +200,12 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Flip:
-    """The smallest change that was found to flip a decision: `text` follows "would compile if" or "would fuse if".
+    """The smallest change that was found to flip a decision: `said` follows "would compile if" or "would fuse if".
 
     `names`: the operations that are changed; `value`: what a setting (or an attribute of theirs) would be.
     """
 
     change: Change | NestChange
-    text: str
+    said: Message
     names: tuple[str, ...] = ()
     value: Any = None

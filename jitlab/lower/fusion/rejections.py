@@ -21,6 +21,7 @@ from jitlab.ir import (
 )
 from jitlab.lower.program_builder import Shared
 from jitlab.lower.value_names import called
+from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.views import Reshape
 
@@ -34,24 +35,24 @@ from .stages import Stage
 #: Which of several reasons is told: all of an edge save the same bytes, so the first of the list.
 RANK = {code: number for number, code in enumerate(NotFused)}
 
-#: What a larger limit undoes, in words.
+#: What a larger limit undoes: of the messages `flip`.
 LIMITS = {
-    NotFused.TOO_LONG: "nests might be larger", NotFused.TOO_MANY_VALUES: "nests might store more values",
-    NotFused.RECOMPUTE_IS_EXPENSIVE: "more might be computed again", NotFused.LIBRARY_CALL: "larger products had loops",
+    NotFused.TOO_LONG: "larger_nests", NotFused.TOO_MANY_VALUES: "more_stored",
+    NotFused.RECOMPUTE_IS_EXPENSIVE: "more_computed", NotFused.LIBRARY_CALL: "larger_products",
 }  # fmt: skip
 
 #: Codes of a nest that is as large as one may be: a second copy of the value would make it larger.
 SIZES = frozenset({NotFused.TOO_LONG, NotFused.TOO_MANY_VALUES})
 
-#: What undoes a rejection where the program is another one.
+#: What undoes a rejection where the program is another one: of the messages `flip`.
 UNDONE = {
-    NotFused.WHOLE_REDUCTION: "it did without the result", NotFused.REDUCED_OUTER_AXIS: "it did without the result",
-    NotFused.WAITS: "it did without what is known later", NotFused.AFTER_LOOPS: "it did without the value",
-    NotFused.CLOSED: "it did without the value", NotFused.GATHERED: "it read each element where it is made",
-    NotFused.READ_AGAIN: "it read each element where it is made", NotFused.RESHAPED: "it kept the shape",
-    NotFused.DIFFERENT_SPACE: "both went over the same elements", NotFused.OTHER_AXES: "it reduced the axes of the nest",
-    NotFused.SCAN: "both ran along one axis, one way", NotFused.ORDER: "it came earlier",
-    NotFused.LATER_NEST: "it came earlier", NotFused.CUT: "it were not cut",
+    NotFused.WHOLE_REDUCTION: "without_result", NotFused.REDUCED_OUTER_AXIS: "without_result",
+    NotFused.WAITS: "without_later", NotFused.AFTER_LOOPS: "without_value",
+    NotFused.CLOSED: "without_value", NotFused.GATHERED: "read_where_made",
+    NotFused.READ_AGAIN: "read_where_made", NotFused.RESHAPED: "same_shape",
+    NotFused.DIFFERENT_SPACE: "same_elements", NotFused.OTHER_AXES: "same_axes",
+    NotFused.SCAN: "same_way", NotFused.ORDER: "earlier",
+    NotFused.LATER_NEST: "earlier", NotFused.CUT: "not_cut",
 }  # fmt: skip
 
 def boundaries(
@@ -78,9 +79,10 @@ def boundaries(
                 reason = _reason(at, found[0], rejections, stored)
                 for reader in readers:
                     cure = _cure(at, group, reader, rejections, otherwise)
-                    if cure == AGAIN:
-                        cure = f"{called(producer)} were computed a second time, for {called(reader)}"
-                        cure += _price(producer, at.made, group, groups, outputs, shared.sizes.shape)
+                    if isinstance(cure, str):  # AGAIN
+                        said = {"producer": called(producer), "reader": called(reader)}
+                        row, more = _price(producer, at.made, group, groups, outputs, shared.sizes.shape)
+                        cure = Message(f"flip.{row}", said | more)
                     edge = Edge(producer, reader, reason, producer.type.nbytes, cure, rejections, stored)
                     if (producer, reader) in shared.cuts.pairs:
                         edge = _cut(edge)
@@ -133,34 +135,37 @@ def _flip(at: Between, obstacle: Obstacle) -> Flip | None:
     code = obstacle.code
     before = at.stage.moves.get(at.producer)
     if code in (NotFused.ORDER, NotFused.LATER_NEST) and before is not None:
-        text = f"{called(at.stage.node)} came before {called(before)} ({lines_of(before)})"
-        return Flip(NestChange.MOVE, text, (at.stage.node.name, before.name))
+        said = {"name": called(at.stage.node), "before": called(before), "lines": lines_of(before)}
+        return Flip(NestChange.MOVE, Message("flip.move", said), (at.stage.node.name, before.name))
     if code in LIMITS and obstacle.evidence:
-        return Flip(NestChange.LIMIT, LIMITS[code], (), obstacle.evidence[-1])
-    return Flip(NestChange.REWRITE, UNDONE[code], (at.stage.node.name, at.producer.name)) if code in UNDONE else None
+        return Flip(NestChange.LIMIT, Message(f"flip.{LIMITS[code]}"), (), obstacle.evidence[-1])
+    if code not in UNDONE:
+        return None
+    return Flip(NestChange.REWRITE, Message(f"flip.{UNDONE[code]}"), (at.stage.node.name, at.producer.name))
 
 
-#: Stands for the text about a second copy, which is made for each reader.
+#: Stands for the message about a second copy, which is made for each reader.
 AGAIN = "again"
 
 
 def _cure(
     at: Between, group: Group, reader: Node, rejections: Sequence[Rejection], otherwise: Sequence[set[Node]]
-) -> str | None:
+) -> Message | str | None:
     """What the user can do, that was tried: another level, another order, a second copy of the value."""
     first = rejections[0]
     if first.code is NotFused.LEVEL:
-        return "--level O1" if any({at.producer, reader} <= nest for nest in otherwise) else None
+        return Message("flip.level_o1") if any({at.producer, reader} <= nest for nest in otherwise) else None
     if first.flip is not None and first.flip.change is NestChange.MOVE:
-        return first.flip.text
+        return first.flip.said
     repeats = isinstance(at.producer.op, (Elementwise, Generated)) and at.producer not in at.stage.picked
     return AGAIN if repeats and first.code not in SIZES and group.kind in ("map", "row", "column", "scan") else None
 
 
 def _price(
     producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node], shape: Shape
-) -> str:
-    """Said of a copy that saves nothing: it reads what the value is made of, and the expensive part of that is stored."""
+) -> tuple[str, dict[str, Any]]:
+    """What is said of a second copy. One that saves nothing reads what the value is made of, or the expensive part of that is
+    stored."""
     own = next(s for s in made.stages if producer in s.made)
     expensive = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
     instead = sum(node.type.nbytes for node in expensive if not any(node in other.inputs for other in expensive))
@@ -171,11 +176,11 @@ def _price(
     if producer not in outputs and len(others) < 2:
         saved *= 2 + len(others)  # perhaps nobody stores it any more
     if added >= saved or instead >= producer.type.nbytes:
-        return ", which saves no memory traffic"
+        return "twice_for_nothing", {}
     why = own.stored_for
     if why is None or why.code is not NotFused.RECOMPUTE_IS_EXPENSIVE or why.node is not producer:
-        return ""
-    return f", which takes {why.evidence[1]:.0f} operations more for each element"
+        return "twice", {}
+    return "twice_at_a_price", {"operations": round(why.evidence[1])}
 
 
 def taken(edges: Sequence[Edge], groups: Sequence[Group], nodes: Collection[Node]) -> Iterator[Edge]:

@@ -243,7 +243,7 @@ def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
     return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), (
         (_said(ops, b["plan"], b["producer"]), _said(ops, b["plan"], b["consumer"]), b["reason"]["text"],
          units.size(b["bytes"]),
-         wording.flip_text(b["would_fuse_if"]) if b["would_fuse_if"] else "")
+         wording.flip_text(b["flip"]["text"]) if b["flip"] else "")
         for b in data["boundaries"]
     ))  # fmt: skip
 
@@ -253,7 +253,7 @@ def _ops(data: Mapping[str, Any]) -> tuple[str, str]:
     return "Operations", _table(heads, (
         (o["name"], o.get("called") or "", o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
          f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "",
-         o.get("would_compile_if") or "")
+         o["flip"]["text"] if o.get("flip") else "")
         for o in data["ops"][:5000]
     ))  # fmt: skip
 

@@ -353,9 +353,9 @@ def _cut(edge: Json) -> Cut:
     head, why = clean(wording.clause_of(reason)), clean(reason.get("rest", ""))
     if edge["bytes"] and not wording.clause_says_size(reason):
         head = f"{head}, {units.size(edge['bytes'])}"
-    flip = edge["would_fuse_if"]
+    flip = edge["flip"]
     why = f"{why.removesuffix('.')}." if why else ""
-    return Cut(f"Not fused: {head}", why, clean(wording.flip_text(flip)) if flip else None)
+    return Cut(f"Not fused: {head}", why, clean(wording.flip_text(flip["text"])) if flip else None)
 
 
 def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jitlab.report.schema import VERSION
@@ -19,11 +19,25 @@ def upgraded(data: Json) -> Json:
     if data["version"] >= VERSION:
         return data
     result = {**data, "version": VERSION}
-    steps = {"boundaries": _with_parts, "temporaries": _with_parts, **({"retraces": _retrace} if data["version"] < 2 else {})}
+    steps: dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {"ops": _with_flip, "boundaries": _with_flip}
+    if data["version"] < 3:
+        steps |= {"boundaries": lambda edge: _with_flip(_with_parts(edge)), "temporaries": _with_parts}
+    if data["version"] < 2:
+        steps["retraces"] = _retrace
     for key, step in steps.items():
         if isinstance(entries := data.get(key), list):
             result[key] = [step(entry) if isinstance(entry, Mapping) else entry for entry in entries]
     return result
+
+
+def _with_flip(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Version 3 had what would change a decision as text."""
+    known = next((key for key in ("would_compile_if", "would_fuse_if") if key in entry), None)
+    if known is None:
+        return entry
+    text = entry[known]
+    flip = {"code": "", "args": {}, "text": text} if isinstance(text, str) and text else text or None
+    return {**{key: value for key, value in entry.items() if key != known}, "flip": flip}
 
 
 def _with_parts(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 /** What a report of an earlier version says in text alone, as it is said now. Its texts are closed: they are told apart here alone. */
 import type { Fix, Message } from '../base/messages';
+import type { Json } from '../base/read';
 import type { Reason } from './report';
 
 /** Code begins with a decorator, a call or an assignment; a sentence with its first word. */
@@ -15,6 +16,11 @@ export function olderTier(label: string): string {
 /** Without a fix the proof may say that it is done. */
 export function olderDone(proof: string): Message | null {
   return proof.endsWith('Nothing to fix.') ? { code: '', text: proof } : null;
+}
+
+/** Until version 3 what would change a decision was a text. */
+export function olderFlip(edge: Json): Json {
+  return { ...edge, flip: edge.would_fuse_if ? { text: edge.would_fuse_if } : null };
 }
 
 /** Until version 2 the first clause of a reason, and whether it says a size, stood in its text alone. */

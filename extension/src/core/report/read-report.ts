@@ -1,10 +1,10 @@
 /** The one place that turns unknown JSON into a report. */
-import { olderDone, olderFix, olderReason, olderTier } from './older';
+import { olderDone, olderFix, olderFlip, olderReason, olderTier } from './older';
 import { isRecord, list, number, positionOf, record, records, text, type Json } from '../base/read';
 import * as parts from './records';
 import type { Cluster, History, Lane, Operation, Report, Retrace, Span, Verdict } from './report';
 
-const VERSION = 3;
+const VERSION = 4;
 
 /** A report, or the one sentence that says why it can't be shown. */
 export function readReport(value: unknown): Report | string {
@@ -15,8 +15,10 @@ export function readReport(value: unknown): Report | string {
     return `This report has version ${text(value.version) || 'unknown'}; this jitlab reads version ${VERSION}. Update jitlab to see it.`;
   }
   const { text: run, at } = parts.readRun(record(value.run));
-  const report = parts.readReport(value);
-  if (value.version !== VERSION) {
+  const { version } = value as { version: number };
+  const edges = version < 4 ? records(value.boundaries).map(olderFlip) : value.boundaries;
+  const report = parts.readReport({ ...value, boundaries: edges });
+  if (version < 3) {
     [...report.boundaries, ...report.temporaries].forEach(olderReason);
   }
   return {

@@ -41,7 +41,7 @@ export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.na
   called: text(v.called), loop: text(v.loop), iterations: number(v.iterations), endsEarly: flag(v.ends_early),
   device: text(v.device) });
 export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text), clause: words(v.clause),
-  rest: words(v.rest), sizeIn: text(v.size_in), detail: text(v.detail) });
+  rest: words(v.rest), sizeIn: text(v.size_in) });
 export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), cluster: text(v.cluster), ops: texts(v.ops),
@@ -54,7 +54,8 @@ export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds *
   opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
 export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
   plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
-  wouldFuseIf: words(v.would_fuse_if) || null });
+  flip: maybe(v.flip, readMessage) });
+export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
 export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
   cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
   /** bytes */ bytes: amount(v.bytes), place: text(v.place), reason: readReason(record(v.reason)) });
@@ -78,7 +79,6 @@ export const readTrace = (v: Json) => ({ lines: positions(v.lines), function: te
   compiled: amount(v.compiled) });
 export const readFix = (v: Json) => ({ code: text(v.code), args: readFixArgs(record(v.args)), text: words(v.text) });
 export const readFixArgs = (v: Json) => ({ form: text(v.form) });
-export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
 export const readStatement = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),
   reason: readReason(record(v.reason)), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls) });
 export const readLoop = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),

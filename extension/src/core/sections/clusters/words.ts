@@ -50,7 +50,7 @@ export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = '
   const { text, clause, rest, sizeIn } = boundary.reason;
   const size = bytes(boundary.bytes);
   const word = apart === 'kernels' ? 'Not fused: ' : '';
-  const flip = boundary.wouldFuseIf ?? '';
+  const flip = boundary.flip?.text ?? '';
   return {
     head: word + (clause || text) + (size && !sizeIn ? `, ${size}` : ''),
     why: sentence(rest),
