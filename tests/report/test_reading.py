@@ -204,7 +204,8 @@ def test_what_version_2_says_of_retraces_stays():
 
 
 def test_what_would_change_a_decision_opens_from_version_3_where_it_was_text():
-    old = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/explained.json").read_text(encoding="utf-8"))["report"]
+    fixture = Path(__file__).parents[2] / "extension/test/fixtures/explained.json"
+    old = json.loads(fixture.read_text(encoding="utf-8"))["report"]
     old = {**old, "ops": [{**old["ops"][0], "would_compile_if": "it were marked"}, *old["ops"][1:]]}
     told = [edge["would_fuse_if"] for edge in old["boundaries"]]
     report = read_report(old)
