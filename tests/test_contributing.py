@@ -37,6 +37,7 @@ def house(tmp_path_factory):
     copy = tmp_path_factory.mktemp("house")
     leave = shutil.ignore_patterns("labextension", "__pycache__")
     shutil.copytree(ROOT / "jitlab", copy / "jitlab", ignore=leave)
+    shutil.copytree(ROOT / "scripts", copy / "scripts", ignore=leave)
     for folder in ("ops", "runtime", "targets"):  # the last one has helpers of the first two
         shutil.copytree(ROOT / "tests" / folder, copy / "tests" / folder, ignore=leave)
     for file in ("pyproject.toml", "tests/conftest.py"):
@@ -45,6 +46,8 @@ def house(tmp_path_factory):
     name = re.search(r"as `(jitlab/ops/\w+/\w+\.py)`", text)[1]
     assert not (ROOT / name).exists(), f"{name} is there: CONTRIBUTING needs another example"
     (copy / name).write_text(re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1], encoding="utf-8")
+    script = re.search(r"`python (scripts/\w+\.py)` notes in which file the rule stands", text)[1]
+    run(copy, script)
     return copy
 
 

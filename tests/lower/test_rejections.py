@@ -406,7 +406,7 @@ def test_the_edge_of_a_value_that_several_kernels_would_compute_has_both_decisio
         assert edge.rejections[0].code is edge.reason.code
         assert edge.stored.code is NotFused.RECOMPUTE_IS_EXPENSIVE and edge.stored.evidence == (2, 20, 8)
         assert edge.stored.operands == ("exp",) and edge.stored.flip.value == 8
-        assert edge.would_fuse_if.endswith(", which takes 20 operations more for each element")
+        assert edge.would_fuse_if.args["operations"] == 20
 
 
 def powers(x):
