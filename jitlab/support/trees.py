@@ -18,6 +18,18 @@ from . import locks
 TRIES = 20
 
 
+def copied(tree: Any) -> Any:
+    """As `copy.deepcopy`, in a quarter of the time."""
+    made = tree.__class__.__new__(tree.__class__)
+    for name, value in vars(tree).items():
+        if isinstance(value, list):
+            value = [copied(part) if isinstance(part, ast.AST) else part for part in value]
+        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            value = copied(value)
+        setattr(made, name, value)
+    return made
+
+
 def parse(source: str, filename: str = "<unknown>") -> ast.Module:
     """As `ast.parse`."""
     return _alone(lambda: ast.parse(source, filename))  # type: ignore[no-any-return]

@@ -9,7 +9,6 @@ import __future__
 
 import ast
 import builtins
-import copy
 import inspect
 import linecache
 import re
@@ -80,7 +79,7 @@ def _convert(
     function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: tuple[str, ...]
 ) -> types.CodeType | None:
     code = function.__code__
-    body = Converter(classes).function(copy.deepcopy(definition))
+    body = Converter(classes).function(trees.copied(definition))
     name = code.co_name
     if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself
         name = body.name = f"{code.co_name}__jl"
@@ -166,7 +165,7 @@ def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast
         tree = _parse(code.co_filename, lines) if lines else None
         if tree is None:
             return _find_by_inspect(function)
-        candidates = [found for found in _definitions(tree, ()) if _may_be(found[0], code)]
+        candidates = [found for found in _defined.of(tree, _all_definitions, tree) if _may_be(found[0], code)]
         if len(candidates) > 1:  # several lambdas on a line
             column = _first_column(code)
             candidates = [found for found in candidates if _body_column(found[0]) == column]
@@ -197,6 +196,13 @@ def _tree_of(text: str) -> ast.Module | None:
         return trees.parse(text)
     except SyntaxError:
         return None
+
+
+_defined: OfEach[list[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]] = OfEach()
+
+
+def _all_definitions(tree: ast.Module) -> list[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:
+    return list(_definitions(tree, ()))
 
 
 def _definitions(node: ast.AST, classes: tuple[str, ...]) -> Iterable[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:

@@ -67,8 +67,12 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     """The machine code of a Program for the target with this key: of the disk, or compiled now."""
     result = MachineCode(key, program)
     store = machine.object_cache()
-    good_key = store.key(codegen.identity(program), "good") if config.cache else ""
-    found = store.read(good_key) if config.cache else None
+    is_kept = config.cache  # as it is now
+
+    def good_key() -> str:
+        return store.key(codegen.identity(program), "good")
+
+    found = store.read(good_key()) if is_kept and not store.is_empty else None
     if found is not None:
         result.install(machine.load(found, ["run"]), "good")
         result.source = "disk"
@@ -90,8 +94,8 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
             result.install(machine.load(made, ["run"]), "good")
         except MemoryError:  # what there is runs
             return
-        if good_key:
-            store.write(good_key, made)
+        if is_kept:
+            store.write(good_key(), made)
         with events.in_cell(cell):  # not whichever runs when this is done
             tell_compiled(result, origin, "good", "compiled", started)
 

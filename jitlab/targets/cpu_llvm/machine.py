@@ -350,6 +350,14 @@ class ObjectCache:
             return False
         return sys.platform == "win32" or (info.st_uid == os.getuid() and not info.st_mode & 0o022)
 
+    @property
+    def is_empty(self) -> bool:
+        """Is there nothing to be found?"""
+        if self.folder is not None:
+            with suppress(OSError), os.scandir(self.folder) as entries:
+                return next(entries, None) is None
+        return True
+
     def key(self, text: str, tier: Tier) -> str:
         llvm = _llvm()
         import llvmlite

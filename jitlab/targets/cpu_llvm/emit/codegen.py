@@ -68,33 +68,32 @@ def identity(program: Scheduled) -> str:
 def _sources() -> str:
     """A hash of what writes modules: operations, Programs, targets; "" where they are not the files they were made of. Files
     that are as they were, by the times and numbers that the system gives them, are not read again."""
-    stamp = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
     try:
-        files = sorted(_files(pathlib.Path(__file__).parents[3]))
-        if not files or any(info.st_mtime_ns > _imported_ns for _, info in files):
+        files = sorted(_files(str(pathlib.Path(__file__).parents[3])))
+        if not files or max(changed for _, _, changed, *_ in files) > _imported_ns:
             return ""
-        for path, info in files:
-            about = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_dev, info.st_ino)
-            stamp.update(f"{path} {about}\n".encode())
-        store, key = machine.object_cache(), f"sources-{stamp.hexdigest()}"
-        known = store.read(key)
+        stamp = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__} {files}".encode()).hexdigest()
+        store = machine.object_cache()
+        known = store.read(f"sources-{stamp}")
         if known is None:
-            known = _contents([pathlib.Path(path) for path, _ in files])
-            store.write(key, known)
+            known = _contents([pathlib.Path(file) for file, *_ in files])
+            store.write(f"sources-{stamp}", known)
     except OSError:
         return ""
     return known.decode()
 
 
-def _files(package: Path) -> Iterator[tuple[str, os.stat_result]]:
-    folders = [package / name for name in ("ops", "ir", "targets/llvm", "targets/cpu_llvm")]
+def _files(package: str) -> Iterator[tuple[str, int, int, int, int, int]]:
+    """Each file: its path, its size, when it was written, and what else differs where it is another one."""
+    folders = [os.path.join(package, *parts) for parts in (("ops",), ("ir",), ("targets", "llvm"), ("targets", "cpu_llvm"))]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
                 if entry.name.endswith(".py"):
-                    yield entry.path, entry.stat()
+                    info = entry.stat()
+                    yield entry.path, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_dev, info.st_ino
                 elif "." not in entry.name and entry.name != "__pycache__":
-                    folders.append(pathlib.Path(entry.path))
+                    folders.append(entry.path)
 
 
 def _contents(files: Sequence[Path]) -> bytes:
