@@ -61,7 +61,7 @@ def arrange(
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             cuts.stored_after_all(kept)
             continue
-        grouping = grouped(stages, level, cuts)
+        grouping = grouped(stages, level, cuts, block.ordered)
         found = expensive_in_several(grouping.groups, stored, sizes.shape.recompute_operations)
         if not found:
             break

@@ -22,7 +22,7 @@ from jitlab.ir.programs.program import Expr, Index, Load, Store, expressions
 from jitlab.lower import lower, memory
 from jitlab.lower.fusion import fusion, nest_limits, recomputing, stages
 from jitlab.lower.fusion.cuts import NO_CUTS
-from jitlab.lower.fusion.nest_limits import Limits
+from jitlab.lower.fusion.nest_limits import MOST_STAGES, Limits
 from jitlab.lower.fusion.obstacles import FINAL, Case, undone, without
 from jitlab.lower.schedule import loop_fusion
 from jitlab.lower.schedule.schedule import replaced, substitute
@@ -324,6 +324,22 @@ def in_a_loop(x):
     return x, n
 
 
+def cut(x):
+    with jl.jit_scope(cut=[("Exp", "Mul")]):
+        return np.exp(x) * 2
+
+
+def shares_a_later_nest(x):
+    e = np.exp(x)
+    return e, np.sqrt(e[::-1]) + x, e * x
+
+
+def chain(x):
+    for _ in list(range(150)):
+        x = np.sin(x)
+    return x
+
+
 def looped(x):
     e = np.exp(x)
     while e.max() > 0.5:
@@ -342,18 +358,26 @@ UNDOABLE = {
     NotFused.WAITS: lambda x: kept(e := np.exp(x), e - e.sum(axis=0)),
     NotFused.OTHER_AXES: lambda x: kept(e := np.exp(x), e.sum(axis=0)),
     NotFused.ORDER: lambda x: kept(e := np.exp(x), e.sum(), e * 2),
+    NotFused.CUT: cut,
+    NotFused.LATER_NEST: shares_a_later_nest,
+    NotFused.AFTER_LOOPS: lambda x: kept(c := x.sum(axis=0), t := np.exp(c), x * t),
+    NotFused.CLOSED: lambda x: kept((y := x * 2).max(), e := y + 1, e * 3),
+    NotFused.TOO_MANY_VALUES: lambda x: kept(y := np.exp(x), *[y := y * 1.5 for _ in range(MOST_STAGES)]),
+    NotFused.TOO_LONG: chain,
     NotFused.RECOMPUTE_IS_EXPENSIVE: lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:],
 }
 
 
 @pytest.mark.parametrize("code", UNDOABLE, ids=lambda code: code.value)
-def test_a_reason_that_another_program_undoes_is_told_with_all_that_was_in_the_way(code):
+def test_a_reason_that_another_program_undoes_is_told_with_all_that_was_in_the_way(code, watch):
     edges = boundaries_of(UNDOABLE[code])
+    asked_of = {NotFused.DIFFERENT_SPACE} if code is NotFused.RESHAPED else {code, ("stored for", code)}
+    assert not watch.wrong and asked_of & watch.codes.keys()
     found = [edge for edge in edges if edge.reason.code is code]
     assert found, [edge.reason for edge in edges]
     for edge in found:
-        told = edge.stored if code in STORED else edge.rejections[0]
-        assert told.code is code and told.bytes == edge.bytes
+        told = next(r for r in (edge.rejections[0], edge.stored) if r is not None and r.code is code)
+        assert told.bytes == edge.bytes
         assert all(rejection.operands and rejection.flip for rejection in (told, *edge.rejections))
 
 
@@ -382,8 +406,9 @@ def boundaries_of(program, level="O1", argument=X):
     return found
 
 
-def test_what_nothing_undoes_is_a_closed_list_of_six():
+def test_what_nothing_undoes_is_a_closed_list_of_six_and_each_other_code_is_undone_in_a_program_of_its_own():
     assert set(FINALS) == FINAL and len(FINAL) <= 6
+    assert UNDOABLE.keys() | FINAL == set(NotFused) and not UNDOABLE.keys() & FINAL
 
 
 @pytest.mark.parametrize("code", FINALS, ids=lambda code: code.value)
@@ -435,3 +460,48 @@ def test_a_value_that_is_expensive_to_compute_again_is_not_stored_once_that_is_a
     assert {edge.reason.code for edge in boundaries_of(UNDOABLE[code])} == {code}
     monkeypatch.setattr(recomputing, "MOST_AGAIN", 1e9)
     assert not boundaries_of(lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:])
+
+
+# ---- what it costs
+
+
+COLLECTING = {code.__code__ for code in (NOTE, fusion.note_moves, memory._note_why_stored, loop_fusion._note)}
+
+
+def calls_of(make):
+    """All calls of Python functions, and those made to collect what was in the way."""
+    every, inside, depth = 0, 0, 0
+
+    def count(frame, event, _):
+        nonlocal every, inside, depth
+        if event == "call":
+            depth += frame.f_code in COLLECTING
+            every, inside = every + 1, inside + (depth > 0)
+        elif event == "return":
+            depth -= frame.f_code in COLLECTING
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        made = make()
+    finally:
+        sys.setprofile(before)
+    return made, every, inside
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_was_in_the_way_is_collected_in_a_fiftieth_of_the_calls_of_lowering(monkeypatch):
+    counted = Counter()
+    real = jl.compile.lower
+
+    def spy(*args, **named):
+        made, every, inside = calls_of(lambda: real(*args, **named))
+        counted.update(every=every, inside=inside, edges=len(made.boundaries))
+        return made
+
+    monkeypatch.setattr(jl.compile, "lower", spy)
+    for program, arguments in test_programs.PROGRAMS:
+        jl.jit(program)(*arguments)
+    for program, make in list(LOOPS.items())[::2]:
+        jl.jit(program)(*copy.deepcopy(make()))
+    assert counted["edges"] > 10 and 0 < counted["inside"] <= counted["every"] / 50

@@ -18,7 +18,7 @@ from .cuts import NO_CUTS, Cuts
 from .findings import Obstacle
 from .groups import Group, alone
 from .nest_limits import LIMITS, Limits
-from .obstacles import FINAL, JOINED, Case, obstacles, undone, without
+from .obstacles import ALONE, JOINED, Case, obstacles, of_kinds, undone, without
 from .stages import Stage
 
 #: What another order of the statements undoes; and so many orders are tried in a block.
@@ -35,6 +35,7 @@ class Grouping:
     fuses: bool = True  # else each stage is a group of its own
     groups: list[Group] = field(default_factory=list)
     where: dict[Node, int] = field(default_factory=dict)  # the number of the group that makes a value
+    in_body: bool = False  # of a loop or branch: numbers are in registers, and no edge
 
     def add(self, stage: Stage, noting: bool = True) -> None:
         """Put a stage into the latest group that takes it, else into a new one."""
@@ -51,11 +52,15 @@ class Grouping:
     def _note(self, stage: Stage, at: int | None) -> None:
         """What kept a stage out of the other groups that make what it reads, or takes where it lies."""
         for node in stage.taken:
-            stage.rejected[node] = tuple(obstacles(stage, alone(stage)))[:1]
-        made_in = {node: self.where[node] for node, _ in stage.refs if node in self.where}
-        for number in {*made_in.values()} - {at}:
-            found = tuple(self.rejected(stage, number))
-            stage.rejected.update((node, found) for node, other in made_in.items() if other == number)
+            stage.rejected[node] = (Obstacle(ALONE[stage.kind], stage.node, stage.evidence),)
+        found: dict[int, tuple[Obstacle, ...]] = {}
+        for node, _ in stage.refs:
+            number = self.where.get(node, at)
+            if number is None or number == at or (self.in_body and not node.type.shape):
+                continue
+            if number not in found:
+                found[number] = tuple(self.rejected(stage, number))
+            stage.rejected[node] = found[number]
 
     def taken_by(self, stage: Stage) -> int | None:
         """The number of the latest group that takes the stage."""
@@ -75,11 +80,11 @@ class Grouping:
         """All that kept a stage out of a group that makes what it reads: without any of it, it would be there."""
         if not self.fuses:
             return [Obstacle(NotFused.LEVEL, stage.node)]
+        if stage.kind in ALONE or self.groups[number].kind in ALONE:
+            return of_kinds(stage, self.groups[number])
         case = Case(stage, self.groups[number], self.limits)
         found: list[Obstacle] = []
         while (obstacle := case.obstacle) is not None and obstacle not in found:
-            if obstacle.code in FINAL:
-                return [o for o in obstacles(stage, case.group) if o.code in FINAL]
             found.append(obstacle)
             case = undone(case, obstacle)
         late = dict.fromkeys(node for node, _ in stage.refs if self.where.get(node, -1) > number)
@@ -102,9 +107,9 @@ def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
     return next(obstacles(stage, group, limits), None) is None
 
 
-def grouped(stages: Sequence[Stage], level: str, cuts: Cuts = NO_CUTS) -> Grouping:
+def grouped(stages: Sequence[Stage], level: str, cuts: Cuts = NO_CUTS, in_body: bool = False) -> Grouping:
     """The groups in the order they run."""
-    grouping = Grouping(cuts, fuses=level != "O0")
+    grouping = Grouping(cuts, fuses=level != "O0", in_body=in_body)
     for stage in stages:
         grouping.add(stage)
     return grouping

@@ -36,24 +36,23 @@ Refs = list[tuple[Stage, Position]]
 def obstacles(stage: Stage, group: Group, limits: Limits = LIMITS) -> Iterator[Obstacle]:
     """Why a nest, as it is now, does not take a stage."""
     if stage.kind in ALONE or group.kind in ALONE:
-        for one in (stage, *group.stages):
-            if one.kind in ALONE:
-                yield Obstacle(ALONE[one.kind], one.node, one.evidence)
+        yield from of_kinds(stage, group)
         return
     own = {s.node: s for s in group.stages}
     refs = [(own[node], position) for node, position in stage.refs if node in own]
     yield from _of_results(stage, group, refs)
-    flat = [s.node for s, position in refs if len(position) != s.node.ndim and s.node not in stage.picked]
     for node in stage.picked & own.keys() if stage.picked else ():
         yield Obstacle(NotFused.GATHERED, node)
-    for node in flat:
-        yield Obstacle(NotFused.RESHAPED, node)
-    if not flat:
-        yield from _of_loops(stage, group, [ref for ref in refs if ref[0].node not in stage.picked])
+    yield from _of_loops(stage, group, [ref for ref in refs if ref[0].node not in stage.picked])
     if len(group.stages) >= limits.stages:
         yield Obstacle(NotFused.TOO_MANY_VALUES, stage.node, (len(group.stages) + 1, limits.stages))
     if (counted := too_long(stage, group, limits)) is not None:
         yield Obstacle(NotFused.TOO_LONG, stage.node, counted)
+
+
+def of_kinds(stage: Stage, group: Group) -> list[Obstacle]:
+    """The stages, of these and of the nest, that share no nest whatever the other does."""
+    return [Obstacle(ALONE[one.kind], one.node, one.evidence) for one in (stage, *group.stages) if one.kind in ALONE]
 
 
 def _of_loops(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
@@ -202,9 +201,7 @@ def undone(case: Case, obstacle: Obstacle) -> Case:
     if code is NotFused.OTHER_AXES:
         return replace(case, stage=replace(stage, reduced=_axes(group, stage.space)))
     if code is NotFused.DIFFERENT_SPACE:
-        return replace(case, stage=_over(stage, group, ()))
-    if code is NotFused.RESHAPED:
-        stage = _over(stage, group, {node})
+        return replace(case, stage=_over(stage, group))
     return replace(case, stage=_read_in_turn(stage, {node}))
 
 
@@ -231,15 +228,14 @@ def _position(node: Node) -> Position:
     return tuple(Index() if int(n) == 1 else next(names) for n in node.shape)
 
 
-def _over(stage: Stage, group: Group, flat: set[Node] | tuple[()]) -> Stage:
+def _over(stage: Stage, group: Group) -> Stage:
     """The stage over the loops of a nest; where there are none, over what its stages share."""
     space = max((s.space for s in group.stages), key=len)
     if not group.looped and group.kind in ("row", "column"):
         return replace(stage, kind="map", space=group.outer, reduced=(False,) * len(group.outer))
     if space == stage.space:
         return stage
-    straight = {n for n, position in stage.refs if len(position) == n.ndim and n not in stage.picked}
-    stage = _read_in_turn(stage, straight.difference(flat))
+    stage = _read_in_turn(stage, {node for node, _ in stage.refs if node not in stage.picked})
     if stage.kind == "reduce":
         return replace(stage, space=space, reduced=_axes(group, space))
     along = min(stage.along, len(space) - 1) if stage.along is not None else None

@@ -73,7 +73,7 @@ def boundaries(
                 at = Between(producer, readers[0], stage, where[producer])
                 found = _obstacles(at)
                 if not found:
-                    continue  # their nests were joined after all
+                    continue  # their nests were joined after all, or it is a number in a register
                 rejections = tuple(_rejection(at, obstacle) for obstacle in found)
                 stored = None if at.own.stored_for is None else _rejection(at, at.own.stored_for)
                 reason = _reason(at, found[0], rejections, stored)
@@ -106,7 +106,7 @@ def _reason(at: Between, first: Obstacle, rejections: Sequence[Rejection], store
 
 def _obstacles(at: Between) -> list[Obstacle]:
     """What was found in the way, what is told of it first."""
-    found = dict.fromkeys(_seen_from(at, obstacle) for obstacle in at.stage.rejected[at.producer])
+    found = dict.fromkeys(_seen_from(at, obstacle) for obstacle in at.stage.rejected.get(at.producer, ()))
     return sorted(found, key=lambda obstacle: RANK[obstacle.code])
 
 
@@ -217,9 +217,9 @@ def _edge_where_it_lies(producer: Node, stage: Stage, source: Node) -> Edge:
 
 
 def inner_edges(cluster: Cluster, shared: Shared) -> Iterator[Edge]:
-    """The edges in bodies that go through memory; numbers stay in registers."""
+    """The edges in bodies that go through memory."""
     own = {inner for node in cluster.nodes for inner, _, _ in inner_nodes(node)}
     for groups in shared.bodies:
         for edge in boundaries(groups, shared):
-            if edge.producer.ndim and edge.producer in own and edge.consumer in own:
+            if edge.producer in own and edge.consumer in own:
                 yield edge
