@@ -4,6 +4,7 @@ from the form that they were made for gives what Python gives."""
 import gc
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -413,3 +414,159 @@ def test_threads(warm):
     for thread in threads:
         thread.join()
     assert not wrong and not f.slow
+
+
+# ---- `jit`: what names give is asked at each call, too
+
+
+@pytest.fixture
+def warm_jit(monkeypatch):
+    """A function under `jit` that is captured whole; calls that C does not answer are counted."""
+
+    def made(function, *args, **kwargs):
+        compiled = Counted.__new__(Counted)
+        compiled.slow, compiled.plain = [], function
+        run = jl.jit(function).in_front._otherwise.call
+        monkeypatch.setattr("jitlab.api.functions.jit.Jit.__call__", lambda *a, **k: (compiled.slow.append(1), run(*a, **k))[1])
+        compiled.traced = jl.jit(function, fullgraph=True)
+        for _ in range(8):
+            compiled.traced(*args, **kwargs)
+        compiled.slow.clear()
+        return compiled
+
+    return made
+
+
+GAIN, BIAS, TABLE = 2.0, np.ones(6), {"w": W}
+
+
+def helper(x):
+    return x * 2
+
+
+def with_names(x, s):
+    return helper(x) * GAIN + BIAS * s
+
+
+def test_names_are_asked_at_each_call(warm_jit, monkeypatch):
+    f = warm_jit(with_names, X, 0.5)
+    same(f.fast(X, 0.5), with_names(X, 0.5))
+    same(f.fast(W, -1.5), with_names(W, -1.5))
+    monkeypatch.setitem(globals(), "GAIN", 3.0)
+    same(f.fast(X, 0.5), with_names(X, 0.5))
+    monkeypatch.setitem(globals(), "BIAS", np.arange(6.0))
+    same(f.fast(X, 0.5), with_names(X, 0.5))
+    for name, value in {"GAIN": 3, "BIAS": np.float32(BIAS), "helper": lambda x: x * 5}.items():
+        with monkeypatch.context() as patch:
+            patch.setitem(globals(), name, value)
+            same(f.otherwise(X, 0.5), with_names(X, 0.5))
+        f.slow.clear()
+    same(f.fast(X, 0.5), with_names(X, 0.5))
+    monkeypatch.setattr(helper, "__code__", (lambda x: x - 7).__code__)
+    same(f.otherwise(X, 0.5), with_names(X, 0.5))
+    monkeypatch.delitem(globals(), "GAIN")
+    with pytest.raises(NameError):
+        f.traced(X, 0.5)
+
+
+def test_a_function_of_numpy_that_is_another(warm_jit, monkeypatch):
+    f = warm_jit(lambda x: np.exp(x) + 1, X)
+    f.fast(X)
+    monkeypatch.setattr(np, "exp", np.sin)
+    same(f.otherwise(X), np.sin(X) + 1)
+
+
+def test_arguments_and_names_that_are_one_array(warm_jit):
+    f = warm_jit(lambda x: x + BIAS if x is not BIAS else x - 1, X)
+    same(f.fast(W), W + BIAS)
+    same(f.otherwise(BIAS), BIAS - 1)
+
+
+def test_arguments_of_jit(warm_jit):
+    def f(p, x, *, s=2.0, flag=False):
+        total = p["sum"]
+        total += x
+        return (p["w"] * s, p["sum"], x) if not flag else p["w"]
+
+    compiled = warm_jit(f, {"w": W, "sum": X.copy()}, X, s=1.5)
+    mine, theirs = ({"w": W, "sum": X.copy()} for _ in range(2))
+    for s in (1.5, -0.0, float("nan"), 1e300):
+        found, wanted = compiled.fast(mine, X, s=s), f(theirs, X, s=s)
+        same(found, wanted)
+        assert found[1] is mine["sum"] and found[2] is X
+    same(compiled.otherwise(mine, W, s=1.5), f(theirs, W, s=1.5))
+    for kwargs in ({"s": 2}, {"flag": True}, {}, {"s": 1.5, "flag": False}):
+        same(compiled.otherwise(mine, X, **kwargs), f(theirs, X, **kwargs))
+        same(mine, theirs)
+    both = np.arange(12.0)
+    mine, theirs = ({"w": base[:6], "sum": base[1:7]} for base in (both, both.copy()))
+    same(compiled.otherwise(mine, X, s=1.5), f(theirs, X, s=1.5))
+    same(mine, theirs)
+
+
+def test_a_float_that_decides_is_looked_at(warm_jit):
+    def f(x, s):
+        return x * s if s > 1 else x - s
+
+    compiled = warm_jit(f, X, 2.0)
+    same(compiled.traced(X, 2.0), f(X, 2.0))
+    for s in (0.5, 3.0, float("nan"), 2.0):
+        same(compiled.traced(X, s), f(X, s))
+
+
+def test_the_same_float_twice_is_two_arguments(warm_jit):
+    def f(x, a, b):
+        return x * a + b
+
+    one = 0.5
+    compiled = warm_jit(f, X, one, one)
+    same(compiled.fast(X, 2.0, 3.0), f(X, 2.0, 3.0))
+
+
+def test_calls_of_jit_are_counted_and_told(warm_jit):
+    compiled = warm_jit(lambda x: np.tanh(x) * 2, X)
+    before = compiled.traced._last.costs.all_calls
+    with jl.record() as recording:
+        for _ in range(500):
+            compiled.traced(X)
+    assert len(compiled.slow) < 20
+    assert [tally.calls for tally in recording.functions.values()] == [500]
+    assert [tally.calls for tally in recording.clusters.values()] == [500]
+    assert compiled.traced._last.costs.all_calls == before + 500
+
+
+def test_another_python_function_of_jit(warm_jit):
+    compiled = warm_jit(lambda x: x + 1, X)
+    compiled.fast(X)
+    compiled.traced.python_function = lambda x: x - 1
+    fresh = jl.jit(lambda x: x + 1, fullgraph=True)
+    fresh(X)
+    fresh.python_function = lambda x: x - 1
+    same(compiled.otherwise(X), fresh(X))
+
+
+def test_a_function_of_jit_that_is_dropped_goes(warm_jit):
+    compiled = warm_jit(with_names, X, 0.5)
+    alive = weakref.ref(compiled.traced)
+    del compiled.traced
+    gc.collect()
+    assert alive() is None
+
+
+def with_defaults(x, k=2.0, *, more=None):
+    return x * k if more is None else x + more
+
+
+def test_defaults_of_functions_are_asked(warm_jit, monkeypatch):
+    def f(x):
+        return with_defaults(x) + 1
+
+    compiled = warm_jit(f, X)
+    same(compiled.fast(W), f(W))
+    monkeypatch.setattr(with_defaults, "__defaults__", (3.0,))
+    same(compiled.otherwise(W), f(W))
+    monkeypatch.undo()
+    monkeypatch.setitem(with_defaults.__kwdefaults__, "more", 5.0)
+    same(compiled.traced(W), f(W))
+    monkeypatch.setattr(with_defaults, "__kwdefaults__", {"more": -5.0})
+    same(compiled.traced(W), f(W))

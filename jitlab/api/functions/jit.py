@@ -66,7 +66,7 @@ from jitlab.targets.devices import default_target
 
 from .dispatch import inlined, remove
 from .jit_options import JitOptions, check_backend, checked
-from .native_entry import InFront, class_of, warm_up
+from .native_entry import MAX_ENTRIES, InFront, class_of, warm_up
 
 if TYPE_CHECKING:
     from jitlab.capture.drivers import function_body, paths
@@ -134,10 +134,15 @@ class Jit(Successor):
             if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
                 trace = self._last
                 if trace is not None and trace.stays_compiled and (gathered := trace.gather(args)) is not None:
+                    if trace.costs.calls >= trace.next_entry:
+                        self.in_front.add_trace(self, trace, args, kwargs)
                     return self._perform(trace, args, *gathered)
             if self._may_settle and config.settle != NEVER and not settling.here.compiled:
                 return self._settling_call(args, kwargs)
-            return self._compiled_call(args, kwargs)
+            result = self._compiled_call(args, kwargs)
+            if not self._may_settle:
+                self._served_by_c(args, kwargs)
+            return result
         except Exception as error:
             only_users(error)
             raise
@@ -159,16 +164,38 @@ class Jit(Successor):
             return self._python_call(trial, args, kwargs)
         if trial.way == COMPILED or config.settle != MEASURE:
             result = self._compiled_call(args, kwargs)
-            if trial.way and not trial.pieces and self._last is not None:  # the trace that has just run
-                self._last.stays_compiled = True
+            trace = self._last  # the one that has just run
+            if trial.way and not trial.pieces and trace is not None:
+                if not trace.stays_compiled:
+                    trace.stays_compiled, trace.next_entry = True, trace.costs.calls
+                self._served_by_c(args, kwargs)
         else:
             ways = {
-                COMPILED: lambda: self._compiled_call(args, kwargs), PYTHON: lambda: self._python_call(trial, args, kwargs)
+                COMPILED: lambda: self._tried_compiled(args, kwargs), PYTHON: lambda: self._python_call(trial, args, kwargs)
             }  # fmt: skip
             result = settling.tried(trial, ways, _is_measurable)
+            if not trial.pieces:
+                self._served_by_c(args, kwargs)
         if self._body is False:
             trial.way = PYTHON
         return result
+
+    def _tried_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call runs as it would if it were decided that such calls run compiled."""
+        trace, entry = self.in_front.tried
+        if trace is None or trace is not self._last:
+            return self._compiled_call(args, kwargs)
+        settling.here.compiled += 1  # what C does not answer comes back here
+        try:
+            return entry(*args, **kwargs)
+        finally:
+            settling.here.compiled -= 1
+
+    def _served_by_c(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A call has run by the trace that stays: C answers the next ones where it came often."""
+        trace = self._last
+        if trace is not None and trace.costs.calls >= trace.next_entry:
+            self.in_front.add_trace(self, trace, args, kwargs)
 
     def _new_trial(self, kind: settling.Kind) -> Trial:
         if len(self._trials) >= MOST_KINDS:
@@ -439,7 +466,11 @@ class Jit(Successor):
 
     def _forget_oldest(self) -> None:
         """The trace that was called longest ago makes room."""
-        _, (oldest, key) = self._recent.popitem(last=False)
+        for _ in range(1 + MAX_ENTRIES):
+            number, (oldest, key) = self._recent.popitem(last=False)
+            if not oldest.costs.was_called_natively():
+                break
+            self._recent[number] = oldest, key
         remove(self._traces, key, oldest)
         self.ledger.evicted(oldest)
         if self._last is oldest:

@@ -8,14 +8,16 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from inspect import Signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jitlab import events
 from jitlab.api.settling import Kind
-from jitlab.capture import Trace
+from jitlab.capture import CallTrace, Trace
 from jitlab.capture.guards.described_calls import Described, Undescribed
+from jitlab.capture.guards.described_lookups import DescribedLookup
 from jitlab.capture.guards.tracetypes import VariableType
 from jitlab.config import settle_is_off
 from jitlab.ir import plain
@@ -67,8 +69,8 @@ def add_entry(
         )  # fmt: skip
     except Undescribed:
         return
-    text = repr((id(trace), form))
-    if text in function._forms:
+    seen = _known_by(trace, form)
+    if seen in function._forms:
         return
     warm = executable.warm(form, [leaves[leaf] for leaf in trace.leaves])
     if warm is None:
@@ -78,13 +80,18 @@ def add_entry(
     entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
     trace.costs.count_natively(counter)
     function._counters.append(counter)
-    function._forms.add(text)
+    function._forms.add(seen)
     kept = [*function._warm, (entry, keep)]
     if function._warm:
         function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
         return
     function._warm = kept
     _set_in_front(function, entry, {}, kept)
+
+
+def _known_by(trace: Trace, form: CallForm) -> Any:
+    """What is equal for forms of calls that are one. (Values may be equal that are not the same.)"""
+    return id(trace), form.given, form.names, repr(form.values), form.distinct
 
 
 def _interned(name: str) -> str:
@@ -108,7 +115,8 @@ def class_of(function: Any) -> Any:
 
 
 class InFront:
-    """The kinds of calls of a `jit` function that run as Python and that C hands on to it at once."""
+    """The kinds of calls of a `jit` function that run as Python and that C hands on to it at once; and behind them the C
+    functions that answer calls of its traces."""
 
     MOST = 32  # kinds, which C compares a call with one after the other
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
@@ -119,10 +127,48 @@ class InFront:
         self._otherwise = _Otherwise(call, function)
         self._calls: dict[Kind, PlainCall] = {}
         self._direct = DirectCalls(getattr(function._code_function(), "__code__", None))
+        self._compiled: list[Any] = []
+        self._forms: set[Any] = set()  # of calls, which they answer
+        self.tried: tuple[Any, Any] = None, None  # a trace, and what answers calls of it in a trial
+
+    def add_trace(self, function: Jit, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """From now on C answers such calls by this trace, where that can be; while it is not decided that they run compiled,
+        only those that are tried so."""
+        trace.next_entry *= 2
+        gathered = trace.gather(function._bound_values(args, kwargs))
+        if gathered is None or not self._is_own(function) or len(self._compiled) >= MAX_ENTRIES:
+            return
+        try:
+            form = _form_of_call(function._signature.signature, trace, args, kwargs, gathered[0])
+        except Undescribed:
+            return
+        seen = _known_by(trace, form)
+        if seen in self._forms or not isinstance(trace.executable, Executable):
+            return
+        warm = trace.executable.warm(form, gathered[0])
+        if warm is None:
+            return
+        counter = ctypes.c_int64(0)
+        trace.costs.count_natively(counter)
+        decided = trace.stays_compiled or not function._may_settle
+        with locks.Released(self._lock), self._lock:
+            otherwise = self._compiled[-1] if self._compiled and decided else self._otherwise
+            entry, _ = warm.make(events.busy.word, counter, otherwise, function.name)
+            if not decided:
+                self.tried = trace, entry
+                return
+            self.tried = None, None
+            self._compiled.append(entry)
+            self._forms.add(seen)
+            self._set(function)
+
+    def _is_own(self, function: Jit) -> bool:
+        """Nobody has given the function's class another `__call__`."""
+        return bool(class_of(function).__call__ is self._otherwise.call)
 
     def add(self, function: Jit, kind: Kind, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """From now on C looks after calls of this kind, as this one is."""
-        if class_of(function).__call__ is not self._otherwise.call:
+        if not self._is_own(function):
             return
         values = (*args, *kwargs.values())
         keys = [(value.dtype, value.ndim) if type(value) is np.ndarray else (type(value), -1) for value in values]
@@ -143,13 +189,18 @@ class InFront:
         """The function has another Python function."""
         with locks.Released(self._lock), self._lock:
             self._direct.code = getattr(function._code_function(), "__code__", None)
+            self._compiled.clear()
+            self.tried = None, None
             self._set(function)
 
     def _set(self, function: Jit) -> None:
         stops = (events.busy.word, native_call_log.watched, settle_is_off)
-        entry = default_target().python_entry(
-            function.python_function, self._otherwise, list(self._calls.values()), stops, self._direct.under_way, function.name
-        )
+        entry = self._compiled[-1] if self._compiled else None
+        if self._calls or entry is None:
+            entry = default_target().python_entry(
+                function.python_function, entry or self._otherwise, list(self._calls.values()), stops, self._direct.under_way,
+                function.name,
+            )  # fmt: skip
         if entry is None:
             return
         if class_of(function) is type(function):
@@ -187,6 +238,31 @@ def _let_go(reference: weakref.ref[type], kept: list[Any]) -> None:
     if own is not None:
         del own.__call__
     kept.clear()
+
+
+def _form_of_call(
+    signature: Signature, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], found: Sequence[Any]
+) -> CallForm:
+    """The form of a call that this trace serves, with these inputs."""
+    if trace.generators:
+        raise Undescribed("it draws")
+    described = Described(any_float=True, exact=bool(trace.layouts))
+    described.float_values = trace.lookup.looks_at_numbers
+    values, marked = described.arguments(signature, args, kwargs)
+    lookup = DescribedLookup(trace.lookup, described, marked)
+    inputs = tuple(lookup.inputs[n] for n in range(len(trace.inputs)))
+    for leaf, input in zip(inputs, found, strict=True):
+        value = described.leaves[leaf]
+        if value is not input and not (type(value) is float and type(input) is np.float64):
+            raise Undescribed("an input is found elsewhere")
+
+    def leaf_of(place: Any) -> int:
+        return inputs[place] if isinstance(place, int) else lookup.leaf_at(place)
+
+    return CallForm(
+        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(leaf_of), tuple(lookup.reads),
+        described.distinct(), tuple((inputs[n], output) for n, output in trace.writes),
+    )  # fmt: skip
 
 
 def warm_up(trace: Trace) -> None:

@@ -100,7 +100,7 @@ class Function(Traces):
         self._bound: dict[int, tuple[weakref.ref[Any], Function, weakref.ref[BoundFunction]]] = {}  # by the id of an instance
         self._warned: set[str] = set()
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
-        self._forms: set[str] = set()  # of calls, which they answer
+        self._forms: set[Any] = set()  # of calls, which they answer
         self._native_calls = 0  # of those, how many the retrace warning knows of
         is_method = isinstance(python_function, WeakMethod)
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function

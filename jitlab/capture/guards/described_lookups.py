@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitlab.ir.plans.call_forms import Equal, Is, Named
+from jitlab.ir.plans.call_forms import Defaults, Equal, Is, Named
 
 from .described_calls import VALUES, Described, Mark, Undescribed
 from .gathering import Lookup, Read
@@ -24,7 +24,7 @@ class DescribedLookup:
             raise Undescribed("a lookup does more than to compare")
         self.lookup, self.described, self.marked = lookup, described, marked
         self.inputs: dict[int, int] = {}
-        self.reads: list[Named] = []
+        self.reads: list[Named | Defaults] = [Defaults(f, *values) for f, values in lookup.defaults.items()]
         self._numbers: dict[int, int] = {}
         for found_in in lookup.attributes:
             for name, value in found_in.values.items():

@@ -142,6 +142,7 @@ class Lookup:
         self._why: Any = None
         self.reads: Sequence[Read] = ()
         self.attributes: Sequence[Attributes] = ()
+        self.defaults: Mapping[Any, tuple[Any, Any]] = {}  # of functions, by position and by name
         self.computed: Mapping[int, str] = {}  # the text of inputs that are made of numbers
         self.looks_at_numbers = False  # their values decide
         self.does_more = False  # than to read, and to look at what was read
@@ -320,7 +321,8 @@ def lookup_of(
     lookup = writer.lookup
     lookup.reads, lookup.attributes, lookup.computed = reads, attributes, computed
     lookup.looks_at_numbers = bool(number_guards)
-    lookup.does_more = bool(fixed or value_guards or moving or defaults)
+    lookup.defaults = defaults
+    lookup.does_more = bool(fixed or value_guards or moving)
     for n, value in fixed.items():
         writer.code(f"i{n} = {constants.name(value)}")
     for found_in in attributes:

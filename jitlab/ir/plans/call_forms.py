@@ -70,6 +70,15 @@ class Is:
 
 
 @dataclass(frozen=True)
+class Defaults:
+    """A function whose defaults are these objects."""
+
+    function: Any
+    positional: Any
+    named: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
 class Named:
     """What stands under a name of a dict of names that a function reads."""
 
@@ -122,7 +131,7 @@ class CallForm:
     values: tuple[Any, ...]
     inputs: tuple[int, ...]
     gives: Any
-    reads: tuple[Named, ...] = ()
+    reads: tuple[Named | Defaults, ...] = ()
     distinct: tuple[tuple[Any, Any], ...] = ()
     writes: tuple[tuple[int, int], ...] = ()
     is_whole: bool = True
@@ -130,7 +139,8 @@ class CallForm:
 
 def leaves_of_form(form: CallForm) -> Iterator[ArrayOf | Again | NumberOf]:
     """Its leaves, in the order they are met."""
-    return (leaf for value in (*(read.what for read in form.reads), *form.values) for leaf in _leaves(value))
+    read = (read.what for read in form.reads if isinstance(read, Named))
+    return (leaf for value in (*read, *form.values) for leaf in _leaves(value))
 
 
 def with_stored(gives: Any, stored: Mapping[int, int]) -> Any:

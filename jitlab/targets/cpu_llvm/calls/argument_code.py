@@ -4,12 +4,12 @@ so nothing changes meanwhile."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, Equal, Holding, Is, Named, NumberOf
+from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf
 
 from .code_lines import HEAD, ITEMS, LIST_ITEMS, Code
 
@@ -43,7 +43,10 @@ class Arguments:
         else:
             code.check_same("ptr", "%names", "null")
         for read in form.reads:
-            self._name(read)
+            if isinstance(read, Defaults):
+                self._defaults(read)
+            else:
+                self._name(read)
         for number, wanted in enumerate(form.values):
             self._value(code.at("%args", 8 * number, "ptr"), wanted)
         for leaf, first in self._again:
@@ -68,6 +71,18 @@ class Arguments:
         self._is_inside = True
         self._value(found, read.what)
         self._is_inside = False
+
+    def _defaults(self, wanted: Defaults) -> None:
+        code, function = self.code, self.code.object(wanted.function)
+        found = code.call("PyFunction_GetDefaults", f"ptr {function}")
+        code.check_same("ptr", found, "null" if wanted.positional is None else code.object(wanted.positional))
+        found = code.call("PyFunction_GetKwDefaults", f"ptr {function}")
+        if not wanted.named:
+            code.check_same("ptr", found, "null")
+            return
+        code.check(code.new(f"icmp ne ptr {found}, null"))
+        code.check_same("i64", code.at(found, HEAD, "i64"), str(len(wanted.named)))
+        self._items_of_dict(found, wanted.named, [Is(value) for value in wanted.named.values()])
 
     def _value(self, found: str, wanted: Any) -> None:
         if isinstance(wanted, Is):
@@ -146,19 +161,19 @@ class Arguments:
         code.check_same("i64", code.at(found, HEAD, "i64"), str(len(wanted.items)))
         self._is_inside = True
         if wanted.kind is dict:
-            self._items_of_dict(found, wanted)
+            self._items_of_dict(found, wanted.names, wanted.items)
         elif wanted.items:
             items = code.at(found, LIST_ITEMS, "ptr") if wanted.kind is list else code.behind(found, ITEMS)
             for number, item in enumerate(wanted.items):
                 self._value(code.at(items, 8 * number, "ptr"), item)
         self._is_inside = was_inside
 
-    def _items_of_dict(self, found: str, wanted: Holding) -> None:
+    def _items_of_dict(self, found: str, names: Iterable[str], items: Iterable[Any]) -> None:
         """The names are the same objects, in the same order: nothing is asked whether it equals another."""
         code = self.code
         at, key, value = (code.room(kind) for kind in ("i64", "ptr", "ptr"))
         code.lines.append(f"  store i64 0, ptr {at}")
-        for name, item in zip(wanted.names, wanted.items, strict=True):
+        for name, item in zip(names, items, strict=True):
             more = code.call("PyDict_Next", f"ptr {found}", f"ptr {at}", f"ptr {key}", f"ptr {value}")
             code.check_same("i32", more, "1")
             code.check_same("ptr", code.new(f"load ptr, ptr {key}"), code.object(name))

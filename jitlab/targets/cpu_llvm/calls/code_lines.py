@@ -24,7 +24,8 @@ _FUNCTIONS = {
     "PyTuple_New": "ptr (i64)", "PyTuple_SetItem": "i32 (ptr, i64, ptr)", "PyList_New": "ptr (i64)",
     "PyList_SetItem": "i32 (ptr, i64, ptr)", "PyDict_New": "ptr ()", "PyDict_SetItem": "i32 (ptr, ptr, ptr)",
     "PyDict_Next": "i32 (ptr, ptr, ptr, ptr)", "PyDict_GetItemWithError": "ptr (ptr, ptr)",
-    "PyFunction_GetCode": "ptr (ptr)", "PyNumber_Float": "ptr (ptr)", "PyNumber_Long": "ptr (ptr)",
+    "PyFunction_GetCode": "ptr (ptr)", "PyFunction_GetDefaults": "ptr (ptr)", "PyFunction_GetKwDefaults": "ptr (ptr)",
+    "PyNumber_Float": "ptr (ptr)", "PyNumber_Long": "ptr (ptr)",
     "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)",
 }  # fmt: skip
 

@@ -101,7 +101,10 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
     made = {n: at for at, n in enumerate(graph.outputs) if n not in stored and at in used_outputs}
     if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n in made):
         return None
-    leaves = {leaf.leaf: leaf for leaf in leaves_of_form(form) if isinstance(leaf, ArrayOf)}
+    found = {leaf.leaf: leaf for leaf in leaves_of_form(form)}
+    if any(_type(found[leaf]) != (np.dtype(n.dtype), plain(n.shape)) for n, leaf in leaf_of.items()):
+        return None
+    leaves = {number: leaf for number, leaf in found.items() if isinstance(leaf, ArrayOf)}
     copied = (leaf for leaf, at in form.writes if graph.outputs[at] in made)
     if any(leaves[leaf].strides is not None for leaf in copied):
         return None
@@ -125,6 +128,10 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
         return None
     results = {at: Result(np.dtype(n.dtype), plain(n.shape)) for n, at in made.items()}
     return CEntry(Warm(form, results, tuple(launches), used), launchers)
+
+
+def _type(leaf: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    return leaf.dtype, leaf.shape if isinstance(leaf, ArrayOf) else ()
 
 
 def _template(launcher: ContextLauncher, strides: Mapping[Node, tuple[int, ...] | None]) -> np.ndarray:
