@@ -106,6 +106,18 @@ class Hooks:
         assert capture is not None, "a statement of a cell runs outside its capture"
         return capture.lookup(name)
 
+    def generated(
+        self, function: Any, items: Any, spread: bool, test: Callable[..., Any] | None, element: Callable[..., Any],
+        generator: Callable[[Any], Any],
+    ) -> Any:  # fmt: skip
+        """`any(element for item in items if test)`."""
+        capture = current_capture()
+        if capture is not None and not capture.in_numpy and _in(function, rolling.REDUCING):
+            result = rolling.reduced(capture, function, items, spread, test, element)
+            if result is not NotImplemented:
+                return result
+        return self.call(function, generator(items))
+
     def made(self, container: Any) -> Any:
         """A list, dict or set was made."""
         capture = current_capture()
@@ -130,7 +142,7 @@ class Hooks:
 
     def iterate(self, iterable: Any) -> Any:
         capture = current_capture()
-        if capture is None or isinstance(iterable, (Tensor, range, str)):
+        if capture is None or isinstance(iterable, (Tensor, range, str, iterables.Counting)):
             return iterable
         return capture.iterate(iterable)
 
@@ -528,6 +540,10 @@ _told: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> Any:
     """A NumPy function, a builtin, or another library's code."""
     known = BUILTINS.get(function) if _hashable(function) else None
+    if _in(function, iterables.ITERATORS):
+        result = iterables.call_iterable(capture, function, args, kwargs)
+        if result is not NotImplemented:
+            return result
     if known is not None:
         if capture.has_kinds and any(map(is_mixed, args)):
             if function in _OF_A_TYPE:
@@ -539,12 +555,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if function in (max, min) and len(args) == 1 and type(args[0]) in (list, tuple) and len(args[0]) > 1:
             if any(isinstance(x, Tensor) for x in args[0]):
                 args = tuple(args[0])  # one of them, as Python compares them
+        if function in (any, all) and len(args) == 1 and type(args[0]) in (list, tuple) and any(map(is_traced, args[0])):
+            return conditions.any_or_all(function, args[0])
         if any(isinstance(x, (Tensor, Symbolic, SymbolicRange)) for x in args) and not kwargs:
             result = call_builtin(capture, function, args)
-            if result is not NotImplemented:
-                return result
-        if function in (enumerate, zip, reversed):
-            result = iterables.call_iterable(capture, function, args, kwargs)
             if result is not NotImplemented:
                 return result
         if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
@@ -559,7 +573,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
             capture.effects.before_call(capture, next, args[0] if args else None)
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.perform(call_function, function, args, kwargs)
-        return known(capture, *args, **kwargs)
+        result = known(capture, *args, **kwargs)
+        if function is sum:
+            rolling.check_sum(result)
+        return result
     if not kwargs and getattr(function, "__module__", "") == "math":
         result = math_of_traced(capture, function, args)
         if result is not NotImplemented:
@@ -645,6 +662,8 @@ def _of_traced(function: Any, x: Tensor) -> Any:
     """int, float and bool of a traced number; sum, any and all of an array, along its first axis as Python goes."""
     if function in (int, float, bool):
         return conditions.python_number(function, x)
+    if function is sum and x.ndim and x.capture.policy.keeps_kinds and not int(x.type.shape[0]):
+        return 0
     if function is sum and x.ndim:
         return 0 + np.sum(x, axis=0, dtype=np.int64 if x.dtype.kind == "b" else x.dtype)
     if function in (any, all) and x.ndim == 1:

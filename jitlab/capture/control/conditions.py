@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import ControlFlowValueError
 from jitlab.ir import ArrayType, Node, Symbolic
 from jitlab.ops.build_nodes import apply, cast, constant
+from jitlab.ops.elementwise.comparison import LogicalAnd, LogicalOr
 from jitlab.ops.layout.views import Reshape
 
 from .exactness import watch_int
@@ -139,12 +141,25 @@ def python_number(kind: type, x: Tensor) -> Any:
     return x.capture.python_number(_own(cast(x.node(), np.dtype("i8" if kind is int else "f8"))))
 
 
+def any_or_all(function: Any, values: Sequence[Any]) -> Any:
+    """`any` or `all` of values that are there, some of them traced."""
+    decided, nodes = function is any, []
+    for value in values:
+        test = condition(value) if is_traced(value) else bool(value)
+        if not isinstance(test, bool):
+            nodes.append(test)
+        elif test is decided:
+            return decided
+    op = LogicalOr() if decided else LogicalAnd()
+    return capture_of().python_number(_own(reduce(partial(apply, op), nodes))) if nodes else not decided
+
+
 def _own(node: Node) -> Node:
     """A node that nobody else looks at, to be marked as a Python number."""
     return apply(Reshape(()), node)
 
 
 __all__ = [
-    "BOOL", "Body", "capture_of", "condition", "condition_node", "is_traced", "left", "python_number", "run", "tensor_of",
-    "truth",
+    "BOOL", "Body", "any_or_all", "capture_of", "condition", "condition_node", "is_traced", "left", "python_number", "run",
+    "tensor_of", "truth",
 ]  # fmt: skip

@@ -39,9 +39,9 @@ from jitlab.capture.tracers.number import Number, derived
 from jitlab.capture.tracers.tensor import Tensor, no_value
 from jitlab.errors import Signal
 from jitlab.ir import Extent, Node, Symbolic
-from jitlab.ops.build_nodes import apply, constant
+from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.casts import Select
-from jitlab.ops.elementwise.comparison import Equal, LogicalAnd
+from jitlab.ops.elementwise.comparison import Equal, LogicalAnd, NotEqual
 from jitlab.ops.layout.views import Reshape
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.containers import CONTAINERS, changed
@@ -49,6 +49,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import block, refuse
 from .conditions import condition
+from .exactness import watch_function
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -136,6 +137,12 @@ def check_exact(capture: Arrays, leaf: Any, kind: LeafType) -> None:
     if isinstance(leaf, Symbolic):
         if kind.dtype in _HOLD_COUNTS:
             return
+    elif isinstance(leaf, Tensor) and mine.weak in (int, float):
+        node = leaf.node()
+        there_and_back = cast(cast(node, kind.dtype), node.dtype)
+        is_another = apply(LogicalAnd(), apply(NotEqual(), there_and_back, node), apply(Equal(), node, node))
+        watch_function(capture, "kind_of_number", is_another)
+        return
     elif not isinstance(leaf, Tensor) and Fits(kind.dtype)(int(leaf) if isinstance(leaf, Extent) else leaf):
         return
     raise refusal(capture, "other_number", kind=mine.weak.__name__, dtype=kind.dtype)

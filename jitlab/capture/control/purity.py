@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import enum
 import functools
+import itertools
 import operator
 import re
 import sys
@@ -21,7 +22,8 @@ from jitlab.support.lazy import OfEach
 #: What Python gives to iterate over its own containers.
 _ITERATORS: tuple[type, ...] = (
     zip, enumerate, map, filter, reversed, types.GeneratorType, type({}.keys()), type({}.values()), type({}.items()),
-    type(iter([])), type(iter(())), type(iter(range(0))),
+    type(iter([])), type(iter(())), type(iter(range(0))), itertools.product, itertools.combinations, itertools.permutations,
+    itertools.combinations_with_replacement, itertools.chain, itertools.islice, itertools.pairwise, itertools.zip_longest,
 )  # fmt: skip
 #: Objects that a builtin reads without running code of the user's.
 PLAIN_OPERANDS: tuple[type, ...] = (

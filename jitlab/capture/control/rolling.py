@@ -6,26 +6,28 @@ body is traced with a symbolic index; where that can't be (NotRolled), everythin
 
 from __future__ import annotations
 
+import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
-from jitlab.capture.guards.leaves import UNDEFINED, Variables
+from jitlab.capture.guards.leaves import COMPLEX, FLOAT, UNDEFINED, Variables, leaf_type
 from jitlab.capture.numpy_calls.explanations import said_of
+from jitlab.capture.numpy_calls.functions import call_function
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.positions import describe, here, is_added, spans
-from jitlab.capture.tracers.symbolic import SymbolicRange
-from jitlab.capture.tracers.tensor import Tensor, current_capture
+from jitlab.capture.tracers.symbolic import SymbolicRange, call_builtin
+from jitlab.capture.tracers.tensor import Tensor, current_capture, no_value
 from jitlab.errors import InvalidArgumentError, Unfit
-from jitlab.ir import NotRolled
+from jitlab.ir import NotRolled, Symbolic
 
 from .conditions import FEW, Body, capture_of, is_traced, left, run, tensor_of
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
-from .jumps import BREAK, CONTINUE, Mixed, Outcome
+from .jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .looping import LoopTracer, Names
-from .staging import follow, if_jump
+from .staging import follow, if_, if_jump, negated, returned_value
 from .traced_checks import never_runs
 
 if TYPE_CHECKING:
@@ -114,6 +116,8 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
                 must=must and not any(b.attempt for b in capture.blocks),
             )
             outcome, stopped = tracer.trace()
+            if isinstance(iterable, Counting):
+                iterable.used_up(capture, stopped is False)
             return _ended(outcome, stopped, orelse, names, variables)
         except NotRolled as refusal:
             if not has_numbers:
@@ -231,4 +235,110 @@ def _tell(capture: Capture, iterations: int, why: Unfit) -> None:
         events.send(events.LoopKept(function=capture.name, lines=lines, code=why.code, said=why.said, iterations=iterations))
 
 
-__all__ = ["for_", "while_"]
+# ---- builtins that take the items of a generator
+
+
+def reduced(
+    capture: Capture, function: Any, items: Any, spread: bool, test: Callable[..., Any] | None, element: Callable[..., Any]
+) -> Any:
+    """`any`, `all`, `sum`, `min` or `max` of `element(item) for item in items if test(item)` as a loop.
+
+    NotImplemented where that is for Python to do.
+    """
+    items = tensor_of(items)
+    found = iteration(capture, items)
+    if found is None and not isinstance(items, _CONTAINERS):
+        return NotImplemented
+
+    def given(item: Any) -> Any:
+        return element(*item) if spread else element(item)
+
+    def wanted(item: Any) -> Any:
+        return True if test is None else test(*item) if spread else test(item)
+
+    if function is sum:
+        return _summed(items, wanted, given)
+    if function is min or function is max:
+        return NotImplemented if test is not None or found is None or not found.count else _extreme(function, found, given)
+    return _decided(items, wanted, given, function is any)
+
+
+#: What is gone through as often as one likes.
+_CONTAINERS: tuple[type, ...] = (list, tuple, dict, set, frozenset, str, type({}.keys()), type({}.values()), type({}.items()))
+
+
+def _decided(items: Any, wanted: Callable[[Any], Any], element: Callable[[Any], Any], ends: bool) -> Any:
+    """Is there an item of which the element is `ends`?"""
+
+    def asked(item: Any) -> Outcome:
+        value = element(item)
+        if not is_traced(value):
+            return Returned(ends) if bool(value) is ends else None
+        return if_jump(value if ends else negated(value), lambda: Returned(ends), None, None, (), (), ())
+
+    def body(item: Any) -> Outcome:
+        test = wanted(item)
+        if not is_traced(test):
+            return asked(item) if test else None
+        return if_jump(test, lambda: asked(item), None, None, (), (), ())
+
+    outcome = for_(items, body, None, Names((), (), (), ()))
+    outcome = follow(outcome, lambda: Returned(not ends), (), ())
+    return outcome.value if isinstance(outcome, Returned) else returned_value(outcome)
+
+
+def _summed(items: Any, wanted: Callable[[Any], Any], element: Callable[[Any], Any]) -> Any:
+    total: Any = 0
+
+    def body(item: Any) -> Outcome:
+        def add() -> Outcome:
+            nonlocal total
+            total = total + element(item)
+            return None
+
+        test = wanted(item)
+        if is_traced(test):
+            if_(test, add, None, ("total",), ("total",))
+        elif test:
+            add()
+        return None
+
+    for_(items, body, None, Names(("total",), ("total",), ("total",), ("total",)))
+    check_sum(total)
+    return total
+
+
+def _extreme(function: Any, found: Iteration, element: Callable[[Any], Any]) -> Any:
+    """The smallest or largest, as Python compares them: each with the best of those before it."""
+    best = element(found.at(0))
+
+    def body(number: Any) -> Outcome:
+        nonlocal best
+        best = one_of(function, best, element(found.at(number.extent if isinstance(number, Symbolic) else number)))
+        return None
+
+    assert found.count is not None
+    for_(Counted(1, found.count, 1), body, None, Names(("best",), ("best",), ("best",), ("best",)))
+    return best
+
+
+def one_of(function: Any, *values: Any) -> Any:
+    """`min` or `max` of numbers, some of them traced."""
+    capture = capture_of(*values)
+    if not any(isinstance(x, (Tensor, Symbolic)) for x in values):
+        return function(*values)
+    result = call_builtin(capture, function, values)
+    return capture.perform(call_function, function, values, {}) if result is NotImplemented else result
+
+
+def check_sum(x: Any) -> None:
+    """From Python 3.12 on `sum` keeps what is lost where it adds up Python's own floats."""
+    if sys.version_info >= (3, 12) and isinstance(x, Tensor) and x.capture.policy.keeps_kinds:
+        if not leaf_type(x).kinds.isdisjoint((FLOAT, COMPLEX)):
+            raise no_value(x, "sum()")
+
+
+#: The builtins that `reduced` knows.
+REDUCING = frozenset({any, all, sum, min, max})
+
+__all__ = ["REDUCING", "check_sum", "for_", "reduced", "while_"]

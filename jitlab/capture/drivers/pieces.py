@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.capture.control.iterables import Counting
 from jitlab.capture.control.purity import (
     BY_VALUE,
     ITERABLES,
@@ -251,7 +252,8 @@ class CellCapture(ObjectsOfTheUser):
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         for x in args:
             as_text = builtin in (str, repr, format)
-            if builtin is callable or (only_plain(x) if as_text else isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS))):
+            plain = (Tensor, Number, Extent, *PLAIN_OPERANDS, *([] if builtin is next else [Counting]))
+            if builtin is callable or (only_plain(x) if as_text else isinstance(x, plain)):
                 if builtin in (id, hash) and not isinstance(x, BY_VALUE):
                     raise EndPiece("value", "asks_for", name=builtin.__name__)
             else:

@@ -80,7 +80,7 @@ def add_note(error: BaseException) -> None:
 _STANDS_FOR = {
     "Tensor": "numpy.ndarray", "Selection": "numpy.ndarray", "Number": "float", "Extent": "int", "Moving": "int",
     "LoopIndex": "int", "SymbolicRange": "range", "TracedRange": "range", "Counted": "enumerate", "Counting": "enumerate",
-    "Stores": "object",
+    "Combined": "itertools.product", "Stores": "object",
 }  # fmt: skip
 _NAMES = rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'"
 #: Where operations of the user's own run in a frame of ours: what they raise is the user's.

@@ -33,6 +33,7 @@ from .flow_rewrite import (
     is_added,
     looks_at_frames,
     parameters,
+    placed,
     walrus_names,
 )
 from .recursion_limit import room_for
@@ -374,6 +375,8 @@ class Converter(FlowConverter):
                 names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own
                 node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in names]
             return node
+        if (generated := self._generated(node)) is not None:
+            return generated
         if isinstance(node.func, ast.Attribute):  # a method, or a function of a module: found here, called by the hook
             attribute = ast.Constant(self.mangled(node.func.attr))
             function: ast.expr = self.hook("function", node.func, self.visit(node.func.value), attribute)
@@ -382,6 +385,28 @@ class Converter(FlowConverter):
         args = [self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
         return self.hook("call", node, function, *args, keywords=keywords)
+
+    def _generated(self, node: ast.Call) -> ast.expr | None:
+        """`any(e for t in items if c)`: the items, a function of one of them, and the generator of them all."""
+        made = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in _REDUCING or not isinstance(made, ast.GeneratorExp) or len(made.generators) != 1:
+            return None
+        (part,) = made.generators
+        targets = part.target.elts if isinstance(part.target, ast.Tuple) else [part.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if len(set(names)) < len(targets) or part.is_async or not self._deferred(made.elt, *part.ifs):
+            return None
+        function, items = self.visit(node.func), self._iterable(part.iter)
+        bodies = [ast.BoolOp(ast.And(), part.ifs) if len(part.ifs) > 1 else part.ifs[0], made.elt] if part.ifs else [made.elt]
+        by_item = [self.visit(placed(ast.Lambda(parameters(*names), trees.copied(body)), node)) for body in bodies]
+        if not part.ifs:
+            by_item = [ast.Constant(None), *by_item]
+        given = f"{ADDED}items"
+        part.iter = ast.Name(given, ast.Load())
+        generator = self.visit(placed(ast.Lambda(parameters(given), made), node))
+        spread = ast.Constant(isinstance(part.target, ast.Tuple))
+        return self.hook("generated", node, function, items, spread, *by_item, generator)
 
     # ---- texts
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
@@ -501,6 +526,10 @@ class Converter(FlowConverter):
         if self.outward and name in self.outward[-1]:
             return False
         return any(name in scope for scope in self.scopes)
+
+
+#: Builtins that take a generator's items one by one.
+_REDUCING = frozenset({"any", "all", "sum", "min", "max"})
 
 
 class _Visited(ast.expr):

@@ -89,7 +89,7 @@ class FlowConverter(ast.NodeTransformer):
             targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in sorted(flow.hidden)]
             body.append(ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], []))
         for new in (*head, *body[-1:]):
-            _placed(new, node)
+            placed(new, node)
         node.body = head + body
 
     def _all(self, names: Iterable[str]) -> frozenset[str]:
@@ -126,7 +126,7 @@ class FlowConverter(ast.NodeTransformer):
         new = function_node(name, given, [*declared, *inner] or [ast.Pass()])
         for part in (*declared, *given.args, *new.body[:1]):
             if not hasattr(part, "lineno"):
-                _placed(part, at)
+                placed(part, at)
         return ast.copy_location(new, at)
 
     # ---- statements
@@ -240,7 +240,7 @@ class FlowConverter(ast.NodeTransformer):
 
     def _jump(self, node: ast.stmt, name: str) -> ast.stmt:
         value = ast.Attribute(ast.Name(HOOK, ast.Load()), name, ast.Load())
-        return _placed(ast.Return(value), node)
+        return placed(ast.Return(value), node)
 
     def _declaration(self, node: ast.Global | ast.Nonlocal) -> ast.AST:
         if self.flow is not None:  # declared at the head of the function
@@ -269,7 +269,7 @@ class FlowConverter(ast.NodeTransformer):
             return node
         later = ast.Constant(None) if message is None else _lambda(message)
         checked = self.hook("checked", node, test, later)
-        error = _placed(ast.Call(ast.Name("AssertionError", ast.Load()), [], []), node)
+        error = placed(ast.Call(ast.Name("AssertionError", ast.Load()), [], []), node)
         if message is not None:
             error.args = [message]
         negated = ast.copy_location(ast.UnaryOp(ast.Not(), checked), node)
@@ -330,7 +330,7 @@ class FlowConverter(ast.NodeTransformer):
         if len(others) == 1 and not asks:
             return ast.copy_location(ast.Compare(left, node.ops, others), node)
         signs = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
-        return self.hook("compare", node, left, _placed(signs, node), *map(_lambda, others))
+        return self.hook("compare", node, left, placed(signs, node), *map(_lambda, others))
 
 
 class _Answer(ast.Return):
@@ -459,7 +459,7 @@ def _statement(call: ast.expr, at: ast.AST) -> ast.stmt:
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
-def _placed(node: _Node, at: ast.AST) -> _Node:
+def placed(node: _Node, at: ast.AST) -> _Node:
     """The node, everything in it at `at`."""
     for part in ast.walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
@@ -469,5 +469,5 @@ def _placed(node: _Node, at: ast.AST) -> _Node:
 
 __all__ = [
     "ADDED", "HOOK", "Flow", "FlowConverter", "argument_names", "bound_names", "frame_call", "function_node",
-    "is_added", "looks_at_frames", "may_jump", "parameters", "walrus_names",
+    "is_added", "looks_at_frames", "may_jump", "parameters", "placed", "walrus_names",
 ]  # fmt: skip
