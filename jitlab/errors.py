@@ -47,14 +47,14 @@ class Signal(Exception):
 
 class Unfit(Signal):
     """Something cannot be recorded, or not in this form: `code` is the kind of reason, by which others decide, and `said` is it
-    in words: a row of the table's group `refused` with its arguments, or a message that there is already."""
+    in words: a row of a group of the message table with its arguments, or a message that there is already."""
 
     source: Any = None  # where it stands in the program
     met: tuple[str, ...] = ()  # values of what is another each time
 
-    def __init__(self, code: str, row: str | Message, /, **args: Any) -> None:
+    def __init__(self, code: str, row: str | Message, /, group: str = "refused", **args: Any) -> None:
         self.code = code
-        self.said = row if isinstance(row, Message) else Message(f"refused.{row}", {k: _plain(v) for k, v in args.items()})
+        self.said = row if isinstance(row, Message) else Message(f"{group}.{row}", {k: _plain(v) for k, v in args.items()})
         super().__init__(self.said)
 
 

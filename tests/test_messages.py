@@ -76,6 +76,8 @@ def literal_messages():
                     yield code, None if None in filled else {key.value for key in filled}
                 case ast.Call(func=ast.Attribute(ast.Name("messages"), "text"), args=[ast.Constant(str() as code), *_]):
                     yield code, None
+                case ast.Call(func=ast.Name("Unsupported"), args=[ast.Constant(str() as row), *_]):
+                    yield f"stays.{row}", {keyword.arg for keyword in node.keywords}
                 case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=args) if name in REFUSING:
                     rows = [arg.value for arg in args[1:3] if isinstance(arg, ast.Constant) and arg.value in TABLE["refused"]]
                     filled = {keyword.arg for keyword in node.keywords}

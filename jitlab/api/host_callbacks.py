@@ -13,6 +13,7 @@ from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, ev
 from jitlab.capture.state import not_recording
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
+from jitlab.messages import Message
 from jitlab.support import locks
 from jitlab.support.callbacks import called_once, noting
 
@@ -63,7 +64,7 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
         guess = noting(capture.made_calls, call.first, [real[slot.index] if hasattr(slot, "index") else slot for slot in made])
     results: Any = tuple(guess) if len(guess) != 1 else guess[0]
     found = add_host_call(
-        capture, call, made, {}, template.nodes, results, "effect", "a Python function is called", effects=stateful
+        capture, call, made, {}, template.nodes, results, "effect", Message("stays.calls_python"), effects=stateful
     )
     return list(found) if out.several and isinstance(found, tuple) else [found] if out.several else found
 

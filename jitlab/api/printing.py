@@ -10,6 +10,7 @@ import numpy as np
 
 from jitlab.capture import Capture, Tensor, current_capture
 from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, must_compile, rehearsing
+from jitlab.messages import Message
 from jitlab.support.containers import CONTAINERS, of_items
 
 #: Of a longer axis so many elements are shown at each end.
@@ -66,7 +67,7 @@ def _record(capture: Capture, inputs: Sequence[Any], sep: str, end: str, stream:
         return ()
 
     show.__name__ = "print"
-    add_host_call(capture, show, (made,), {}, template.nodes, (), "effect", "it prints", effects=True)
+    add_host_call(capture, show, (made,), {}, template.nodes, (), "effect", Message("stays.prints"), effects=True)
 
 
 def _value(x: Any) -> Any:

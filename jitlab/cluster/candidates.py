@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, because, told_kind
+from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, because, in_words, told_kind
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.library_operations import Library
@@ -230,8 +230,8 @@ def unsupported(node: Node, deepest: int | None = None, depth: int = 0) -> Reaso
     if is_control(node):
         return _unsupported_body(node, deepest, depth)
     types = tuple(source.type for source in node.inputs)
-    text = node.op.why_not_compiled(*types)
-    if text is None:
+    said = node.op.why_not_compiled(*types)
+    if said is None:
         if isinstance(node.op, Constant) and node.dtype.kind not in "biufc":
             return because(Stays.DTYPE, "constant", (node.op.name,), dtype=str(node.dtype))
         return _effect(node)
@@ -241,7 +241,7 @@ def unsupported(node: Node, deepest: int | None = None, depth: int = 0) -> Reaso
     else:
         others = node.op.why_not_compiled(*(type.with_dtype(FLOAT64) for type in types))
         code = Stays.DTYPE if others is None else Stays.NO_LOOP_BODY
-    return Reason(code, text, (node.op.name,))
+    return in_words(code, said, (node.op.name,))
 
 
 def draws_or_checks(node: Node) -> bool:

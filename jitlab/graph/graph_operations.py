@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, plain
+from jitlab.messages import Message
 from jitlab.ops.base import Cost, Operation
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.host_operations import SEVERAL
@@ -31,8 +32,8 @@ class NoOp(Operation):
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType((), SEVERAL)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "there is nothing to compile"
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("stays.nothing_to_compile")
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         return Cost(0, 0, 0)

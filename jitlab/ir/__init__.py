@@ -51,6 +51,7 @@ from .plans.reasons import (
     Stored,
     because,
     in_two,
+    in_words,
 )
 from .programs import program
 from .programs.machine_shape import Shape
@@ -107,6 +108,7 @@ __all__ = [
     "Temporary",
     "every_node",
     "because",
+    "in_words",
     "in_two",
     "inner_nodes",
     "is_operation",

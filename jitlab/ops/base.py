@@ -7,8 +7,9 @@ from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
-from jitlab.errors import Signal
+from jitlab.errors import Unfit
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent
+from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import registry
@@ -78,8 +79,8 @@ class Operation:
         the gradient pass sums it down to the input's. None: no gradient flows to that input."""
         raise NotImplementedError(f"{self.name} has no gradient")
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        """None when the operation has a loop body for these types, else the reason in one clause."""
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        """None when the operation has a loop body for these types, else the reason, of the message table's group `stays`."""
         return None
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
@@ -98,17 +99,15 @@ class Operation:
         return f"{self.name}({', '.join(values)})" if values else self.name
 
 
-class Unsupported(Signal):
-    """What a call asks for is left to NumPy: the reason in one clause, raised before any node is added.
+class Unsupported(Unfit):
+    """What a call asks for is left to NumPy, raised before any node is added: a row of the message table's group `stays`.
 
     `code` is one of "argument" (an argument of the call), "data_dependent" (a shape or an error that the data decide),
     "dtype" and "foreign_type".
     """
 
-    def __init__(self, reason: str, code: str = "argument") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.code = code
+    def __init__(self, row: str, code: str = "argument", **args: Any) -> None:
+        super().__init__(code, row, group="stays", **args)
 
 
 class Elementwise(Operation, family=True):

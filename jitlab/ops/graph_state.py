@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, plain
+from jitlab.messages import Message
 
 from .base import Elementwise, Operands, Operation
 
@@ -96,8 +97,8 @@ class CopyToDevice(Operation):
     def result(self, *types: ArrayType) -> ArrayType:
         return types[0]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return f"a copy to {self.device}"
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("stays.copy_to", {"device": self.device})
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType
+from jitlab.messages import Message
 from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -34,7 +35,7 @@ class HostCall(Operation, eq=False):
     options: Mapping[str, Any]
     types: tuple[ArrayType, ...]
     code: str  # of the closed enum of reasons: "no_loop_body", "dtype", "data_dependent", ...
-    reason: str
+    reason: Message
     label: str = ""
     effects: bool = False  # it has to run even when nobody reads its result
     may_raise: ClassVar[bool] = True  # also when its result is not of the trace's type
@@ -64,7 +65,7 @@ class HostCall(Operation, eq=False):
     def result(self, *types: ArrayType) -> ArrayType:
         return self.types[0] if len(self.types) == 1 else ArrayType((), SEVERAL)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
         return self.reason
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
@@ -74,7 +75,7 @@ class HostCall(Operation, eq=False):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         x = np.array([3.0, 1.0, 2.0])
         types = (ArrayType((3,), np.dtype("f8")),)
-        yield cls(np.sort, (Input(0),), {}, types, "no_loop_body", "sort has no loop body"), x
+        yield cls(np.sort, (Input(0),), {}, types, "no_loop_body", Message("stays.no_body", {"name": "sort"})), x
 
     def __str__(self) -> str:
         return self.name
@@ -94,8 +95,8 @@ class Item(Operation):
         assert types[0].dtype == SEVERAL, f"an item of {types[0]}"
         return self.type
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "a result of a host operation"
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("stays.item")
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         return Cost(0, 0, 0)

@@ -38,7 +38,7 @@ def checked(rule: Rule) -> Rule:
             if graph is not None:
                 del graph.nodes[count:]
             if isinstance(error, TypeError) and not _fits(rule, args, options):
-                raise Unsupported("arguments that jitlab does not know") from error
+                raise Unsupported("unknown_arguments") from error
             raise
 
     return call

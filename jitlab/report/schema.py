@@ -65,7 +65,8 @@ class Reason(Record, shown=True):
     rest: Words = ""  #: what follows the clause
     size_in: str = ""  #: what says how many bytes the value has: `clause`, `rest`
     args: dict[str, Any] | None = None  #: names and numbers in the text of its code, or of its detail
-    detail: str | None = None  #: of what Python ran, and of a loop: a row of the table's group `refused` that says what it is
+    #: A row of the table, where its code has several texts: of its group; for what Python ran and a loop, of `refused`.
+    detail: str | None = None
 
     def __str__(self) -> str:
         return self.text

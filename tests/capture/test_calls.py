@@ -18,6 +18,7 @@ from same import assert_same, leaves
 import jitlab as jl
 from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, OutOfScopeError, ValueOfTracedArrayError
+from jitlab.messages import Message
 from tests.left import assert_plain
 
 WEIGHTS = a(4, 3)
@@ -463,7 +464,7 @@ def test_host_operation_knows_its_line_and_reason():
     traced(a(3))
     (traces,) = traced._traces.values()
     (node,) = [n for n in traces[0].graph.nodes if n.op.name == "Unique"]
-    assert node.op.reason == "unique: how many elements there are depends on the data" and node.op.code == "data_dependent"
+    assert node.op.reason == Message("stays.count_of", {"name": "unique"}) and node.op.code == "data_dependent"
     assert {s.line for s in node.sources} == {test_host_operation_knows_its_line_and_reason.__code__.co_firstlineno + 1}
 
 

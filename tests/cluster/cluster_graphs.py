@@ -11,6 +11,7 @@ import numpy as np
 from jitlab.cluster import cluster, for_session
 from jitlab.flags import read_flags
 from jitlab.ir import ArrayType, Clustering, ClusteringOptions, Graph, Node
+from jitlab.messages import Message
 from jitlab.ops.base import Operation
 from jitlab.ops.build_nodes import apply, constant, elementwise
 from jitlab.ops.control_flow import Branch
@@ -43,8 +44,8 @@ class NoLoop(Operation):
     def result(self, *types: ArrayType) -> ArrayType:
         return types[0]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "jitlab has no loop for it, so NumPy runs it"
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("statement.no_loop_body")
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class FloatsOnly(Operation):
     def result(self, x: ArrayType) -> ArrayType:
         return x
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return None if types[0].dtype == np.dtype("f8") else f"no loop for {types[0].dtype}"
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return None if types[0].dtype == np.dtype("f8") else Message("stays.of_dtype", {"dtype": str(types[0].dtype)})
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Making:
         return self.make(NoOp(), after=nodes)
 
     def draw(self) -> Node:
-        call = HostCall(np.add, (Input(0), 1.0), {}, (VECTOR,), "stateful_random", "it draws", "random")
+        call = HostCall(np.add, (Input(0), 1.0), {}, (VECTOR,), "stateful_random", Message("stays.draws"), "random")
         return apply(call, self.x)
 
     def branch(self, x: Node, depth: int = 1, inner: Any = None, **options: Any) -> Node:

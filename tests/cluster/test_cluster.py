@@ -12,6 +12,7 @@ import pytest
 from jitlab.cluster import cluster, jit_scope, reset_names
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import Apart, ArrayType, Clustering, Extent, Graph, Joined, Node, Source, Stays, interpret, positions
+from jitlab.messages import Message
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.arithmetic import Add, Mul
@@ -304,12 +305,12 @@ def test_effects_stay_in_program_order_and_out_of_clusters(graph):
     ],
 )
 def test_a_host_call_and_its_items_stay_out_for_the_calls_own_reason(graph, code, expected):
-    call = HostCall(np.divmod, (Input(0), 2.0), {}, (VECTOR, VECTOR), code, "divmod has two results")
+    call = HostCall(np.divmod, (Input(0), 2.0), {}, (VECTOR, VECTOR), code, Message("stays.no_body", {"name": "divmod"}))
     both = apply(call, graph.parameters[0])
     one = apply(Item(1, VECTOR), both)
     clustering = done(graph, exp(exp(one)))
     assert codes(clustering) == {both.name: expected, one.name: expected}
-    assert clustering.stays[both].text == "divmod has two results"
+    assert clustering.stays[both].text == "divmod has no loop body"
 
 
 def test_an_operation_that_has_a_loop_for_floats_only_stays_out_for_its_dtype(graph):

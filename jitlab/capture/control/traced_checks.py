@@ -15,6 +15,7 @@ from jitlab.capture.numpy_calls.host_fallback import NotReplayable, rehearsing
 from jitlab.capture.positions import describe, entries, here, is_converted
 from jitlab.errors import AssertionFailedError, InvalidArgumentError, JitlabError, ShapeError, Signal
 from jitlab.ir import ArrayType, Graph, Node
+from jitlab.messages import Message
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.comparison import LogicalNot
 from jitlab.ops.host_operations import HostCall
@@ -35,7 +36,7 @@ def add_check(capture: Capture, holds: Node, message: Callable[[], Any] | None) 
     def failed() -> Exception:
         return AssertionFailedError(text or "assertion failed", where=where)
 
-    apply(_call(_Check("assert", failed), "an assert is checked by Python"), holds)
+    apply(_call(_Check("assert", failed), "checks_assert"), holds)
 
 
 def never_runs(name: str, where: str) -> InvalidArgumentError:
@@ -53,7 +54,7 @@ def add_run_check(capture: Capture, runs: Node, name: str) -> None:
     def failed() -> Exception:
         return never_runs(name, where)
 
-    apply(_call(_Check("loop_runs", failed), "whether the loop iterates is checked by Python"), runs)
+    apply(_call(_Check("loop_runs", failed), "checks_turns"), runs)
 
 
 class AlwaysRaises(Signal):
@@ -129,8 +130,8 @@ def _raising(code: CodeType, line: int) -> CodeType:
     return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
 
-def _call(function: Callable[..., Any], reason: str) -> HostCall:
-    return HostCall(function, (Slot(0),), {}, (_BOOL,), "check", reason, effects=True)
+def _call(function: Callable[..., Any], row: str) -> HostCall:
+    return HostCall(function, (Slot(0),), {}, (_BOOL,), "check", Message(f"stays.{row}"), effects=True)
 
 
 class _Check:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitlab.capture.tracers.subscripts import assign
 from jitlab.capture.tracers.tensor import Tensor
+from jitlab.messages import Message
 from jitlab.ops.build_nodes import weak
 from jitlab.ops.host_operations import filled
 
@@ -19,7 +20,7 @@ from .numpy_traits import OnCopy
 if TYPE_CHECKING:
     from jitlab.capture.state import Capture
 
-REASON = "a stateful random operation: NumPy draws the numbers at each run"
+REASON = Message("stays.draws")
 
 #: What the contract calls such an operation.
 LABELS = {

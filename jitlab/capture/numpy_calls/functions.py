@@ -380,7 +380,7 @@ def _refused(
 ) -> Any:  # fmt: skip
     """The call with integers of the inputs as Python's own, if that is what it needs; else NumPy runs it."""
     if isinstance(refusal, ValueWanted):
-        refusal = Unsupported("an argument that has to be a Python number is a traced value", "data_dependent")
+        refusal = Unsupported("traced_number", "data_dependent")
     counted = capture.counted(list(args)), capture.counted(kwargs)
     if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
         return again(*counted)
@@ -455,7 +455,7 @@ def into(
     if value.dtype == out.dtype and plain(value.type.shape) == plain(out.type.shape):
         assign(capture, out, value, "no")
     else:  # each function has rules of its own for what it writes
-        reason = Unsupported("out= of another dtype or shape than the result", "dtype")
+        reason = Unsupported("other_out", "dtype")
         _update_on_host(capture, IntoCopy(function), out, (out, *operands), kwargs, reason)
     return out
 
@@ -509,7 +509,7 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
         rule = UPDATES.get(function) or UPDATE_METHODS.get(UPDATES_BY_METHOD.get(function))
         try:
             if rule is None:
-                raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")
+                raise Unsupported("no_body", "no_loop_body", name=function.__name__)
             new = rule(*capture.lower(list(args)), **capture.lower(kwargs))
         except Unsupported as refusal:
             return _update_on_host(capture, OnCopy(function), target, args, kwargs, refusal)

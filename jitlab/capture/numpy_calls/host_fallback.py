@@ -61,7 +61,7 @@ def host_operation(
     """`function(*args, **kwargs)` as a node that calls NumPy; its result types are those of the real result now."""
     capture.before_host(function, (*args, *kwargs.values()))
     name = getattr(function, "__name__", type(function).__name__)
-    reason = refusal.reason if refusal is not None else f"{name} has no loop body"
+    reason = refusal.said if refusal is not None else Message("stays.no_body", {"name": name})
     if capture.bounds.depth:
         raise NotRolled("host_operation", "on_numpy", name=name, why=reason)
     code = refusal.code if refusal is not None else "no_loop_body"
@@ -80,7 +80,7 @@ def host_operation(
 
 def add_host_call(
     capture: Arrays, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], result: Any, code: str,
-    reason: str, given: Sequence[tuple[Cell, Any]] = (), effects: bool = False,
+    reason: Message, given: Sequence[tuple[Cell, Any]] = (), effects: bool = False,
 ) -> Any:  # fmt: skip
     """The node of a call whose real result is known, and Tensors for it. `given`: whose arrays it takes, and their values."""
     name = getattr(function, "__name__", type(function).__name__)
@@ -188,7 +188,7 @@ def evaluate(capture: Arrays, wanted: Node) -> Any:
     return values[wanted]
 
 
-def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentError:
+def must_compile(capture: Arrays, name: str, reason: Message | str) -> InvalidArgumentError:
     """What jit_compile=True answers to an operation that cannot be compiled."""
     source = here()
     line = f" (line {source.line})" if source else ""
@@ -201,7 +201,7 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
         if mode == "--strict" and not within
         else f"{contract}: {name}{line}",
         where=describe(source),
-        why=f"{mode} leaves nothing to NumPy, and NumPy would run it: {reason.removeprefix(f'{name}: ')}",
+        why=f"{mode} leaves nothing to NumPy, and NumPy would run it: {str(reason).removeprefix(f'{name}: ')}",
         hint=(
             "leave --strict away: this operation then runs on NumPy between compiled parts; or take it out of this cell"
             if mode == "--strict"

@@ -49,7 +49,7 @@ def from_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
     try:
         return _recording(function)(*args, **kwargs)
     except (BranchOnTracedArrayError, ValueOfTracedArrayError) as error:
-        raise Unsupported("NumPy looks at what an argument holds", "data_dependent") from error
+        raise Unsupported("looks_at", "data_dependent") from error
     finally:
         capture.in_numpy = before
 

@@ -258,7 +258,7 @@ class Arrays(Loops):
             value = self.value(x) if type(x) is np.ndarray else x
             if not isinstance(value, Tensor):
                 kind = "foreign_type" if type(x) is not np.ndarray else "dtype"
-                raise Unsupported(f"an array of {type(x).__name__} {x.dtype}", kind)
+                raise Unsupported("array_of", kind, kind=type(x).__name__, dtype=x.dtype)
             return value.node()
         if type(x) in CONTAINERS:
             return of_items(self.lower, x)

@@ -77,8 +77,7 @@ class Selection(Tensor):
         if self._made is None:
             source = self._source
             with positions(here if source is None else lambda: source):
-                text = "reading through a mask: how many elements there are depends on the data"
-                reason = Unsupported(text, "data_dependent")
+                reason = Unsupported("reading_mask", "data_dependent")
                 made = host_operation(self._arrays, read_item, (self.whole, self.mask), {}, reason)
             object.__setattr__(self, "_made", made)
         assert self._made is not None

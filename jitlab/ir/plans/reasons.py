@@ -147,8 +147,9 @@ class Stored(Enum):
 class Reason:
     """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths).
 
-    `args` are what fills the table's text, where it is of the table. Of a text that goes on behind its first clause, `clause`
-    and `rest` are the two; `size_in` says which of them says how many bytes the value has.
+    `args` are what fills the table's text, where it is of the table: that of its code, or of `detail` where a code has several.
+    Of a text that goes on behind its first clause, `clause` and `rest` are the two; `size_in` says which of them says how many
+    bytes the value has.
     """
 
     code: Stays | Joined | Apart | NotFused | Copied | Stored
@@ -158,13 +159,15 @@ class Reason:
     rest: str = ""
     size_in: Literal["clause", "rest", ""] = ""
     args: dict[str, Any] | None = field(default=None, compare=False)
+    detail: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
         shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
         parts = {"clause": self.clause, "rest": self.rest} if self.rest else {}
         size = {"size_in": self.size_in} if self.size_in else {}
-        args = {"args": self.args} if self.args else {}
-        return {"code": self.code.name.lower(), "text": self.text, **shown, **parts, **size, **args}
+        args = {"args": messages.plain(self.args)} if self.args else {}
+        detail = {"detail": self.detail} if self.detail else {}
+        return {"code": self.code.name.lower(), "text": self.text, **shown, **parts, **size, **args, **detail}
 
 
 def because(
@@ -173,7 +176,12 @@ def because(
 ) -> Reason:  # fmt: skip
     """A reason in the words of the message table: those of its code, or of `said` where a code has several texts."""
     text = messages.text(f"{type(code).__name__.lower()}.{said or code.name.lower()}", **args)
-    return Reason(code, text, evidence, size_in=size_in, args=args)
+    return Reason(code, text, evidence, size_in=size_in, args=args, detail=said)
+
+
+def in_words(code: Stays, said: Message, evidence: tuple[Any, ...] = ()) -> Reason:
+    """A reason in the words of a message of its group."""
+    return Reason(code, str(said), evidence, args=said.args, detail=said.name)
 
 
 def in_two(

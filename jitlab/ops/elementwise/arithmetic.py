@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, broadcast_shapes
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.emitter import Emitter
@@ -216,8 +217,8 @@ class Reciprocal(Unary):
     def derivative(self, x: Node, out: Node) -> Node:
         return negative(elementwise(Square(), out))
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "the reciprocal of an integer 0 is left to NumPy" if types[0].dtype.kind in "iu" else None
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("stays.integer_reciprocal") if types[0].dtype.kind in "iu" else None
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs

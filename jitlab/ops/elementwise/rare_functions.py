@@ -235,7 +235,7 @@ def _float_loop(ufunc: np.ufunc, x: Any) -> Node:
     value = node(x)
     dtype = ufunc.resolve_dtypes((value.dtype, None, None))[0]
     if dtype.kind != "f" or dtype.itemsize > 8:
-        raise Unsupported(f"{ufunc.__name__} of {value.dtype}", "dtype")
+        raise Unsupported("ufunc_of", "dtype", name=ufunc.__name__, dtype=value.dtype)
     return cast(value, dtype)
 
 

@@ -367,11 +367,11 @@ def ufunc_rule(name: str, build: Callable[..., Node] | None) -> Callable[..., No
         refuse(out=out, **options)
         ufunc = getattr(sys.modules["scipy.special"], name)
         if len(operands) != ufunc.nin:
-            raise Unsupported("the argument `out=`")
+            raise Unsupported("argument_of", name="out")
         xs = [operand(x) for x in operands]
         loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None))
         if any(d not in TRACED_DTYPES for d in loop):
-            raise Unsupported(f"scipy.special.{name} in {loop[-1]}", "dtype")
+            raise Unsupported("scipy_in", "dtype", name=name, dtype=loop[-1])
         made = [as_node(x, d) for x, d in zip(xs, loop, strict=False)]
         return build(*made) if build is not None and all(d in FLOATS for d in loop) else special(name, *made)
 
@@ -443,7 +443,7 @@ def _floating(x: Any) -> Node:
     if value.dtype.kind in "biu":
         return cast(value, "f8")
     if value.dtype not in FLOATS:
-        raise Unsupported(f"scipy.special of {value.dtype}", "dtype")
+        raise Unsupported("scipy_of", "dtype", dtype=value.dtype)
     return value
 
 

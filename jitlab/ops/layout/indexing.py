@@ -209,7 +209,7 @@ def slice_extents(s: slice, n: int) -> tuple[int, int, int]:
         return moving_subscripts.slice_extents(s, n)
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Node):
-            raise Unsupported("a slice whose bounds are traced values", "data_dependent")
+            raise Unsupported("slice_bounds", "data_dependent")
     step = 1 if s.step is None else _integer(s.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -291,7 +291,7 @@ def write_index(x: Node, index: Any, value: Any, add: bool = False) -> Node:
     value = transpose(value, tuple(order.index(axis) for axis in range(rank))) if plan.position else value
     kind = ScatterAdd if add else ScatterUpdate
     if kind is ScatterAdd and x.dtype.kind == "b":
-        raise Unsupported("adding into bools at positions")
+        raise Unsupported("adding_bools")
     result = apply(kind(plan.axes), base, value, *indices)
     return result if plan.whole else apply(Update(plan.view.map, plan.view.shape), x, result)
 
@@ -346,7 +346,7 @@ def _expand(ndim: int, parts: tuple[Any, ...], advanced: bool = False) -> list[A
     for p in parts:
         if not (p is None or p is Ellipsis or isinstance(p, slice) or _is_integer(p) or advanced):
             if isinstance(p, (Node, list, tuple, np.ndarray, np.bool_, bool)):
-                raise Unsupported("a subscript with arrays")
+                raise Unsupported("array_subscript")
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
                 "are valid indices"
@@ -388,7 +388,7 @@ def _index_array(p: Any) -> Any:
     """An integer node or array. Bools that the data decide are refused."""
     if isinstance(p, Node):
         if p.dtype.kind == "b":
-            raise Unsupported("reading through a mask: how many elements there are depends on the data", "data_dependent")
+            raise Unsupported("reading_mask", "data_dependent")
         if p.dtype.kind not in "iu":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         return p
@@ -405,7 +405,7 @@ def _index_array(p: Any) -> Any:
     if values.size == 0 and isinstance(p, (list, tuple)):
         values = values.astype(np.int64)
     if values.dtype.kind == "b":
-        raise Unsupported("a mask written in the program")
+        raise Unsupported("written_mask")
     if values.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return values

@@ -40,7 +40,7 @@ def with_positions(x: ArrayType, index: Any) -> Any:
         elif picking == 1 and bool(mask):
             made.append(None)
         else:
-            raise Unsupported("a bool among other subscripts")
+            raise Unsupported("bool_subscript")
     return tuple(made)
 
 
@@ -83,7 +83,7 @@ def masked_write(x: Node, index: Any, value: Any) -> Node | None:
     if not places:
         return None
     if len(places) > 1:
-        raise Unsupported("writing through several masks", "data_dependent")
+        raise Unsupported("several_masks", "data_dependent")
     (place,) = places
     mask: Node = parts[place]
     if len(parts) == 1:
@@ -93,7 +93,7 @@ def masked_write(x: Node, index: Any, value: Any) -> Node | None:
 
     others = (*parts[:place], *parts[place + 1 :])
     if not is_basic(others) or mask.ndim == 0:
-        raise Unsupported("writing through a mask among positions", "data_dependent")
+        raise Unsupported("mask_among_positions", "data_dependent")
     view = basic_index(x.type, (*parts[:place], *(slice(None),) * mask.ndim, *parts[place + 1 :]))
     before = parts[:place]
     if Ellipsis in [p for p in before if not isinstance(p, Node)]:
@@ -121,13 +121,13 @@ def _written(x: Node, mask: Node, value: Any, first: int, only_numbers: bool = F
     condition = reshape(mask, (*(1 for _ in range(first)), *mask.shape, *(1 for _ in range(after))))
     if node.ndim > after and (not is_one(node.shape[node.ndim - after - 1])):
         if only_numbers or node.ndim > after + 1 or first:
-            raise Unsupported("writing an array through a mask among other subscripts", "data_dependent")
+            raise Unsupported("mask_among_subscripts", "data_dependent")
         node = _in_order(node, mask)
     elif node.ndim > after:  # one for all: the axis of the picked elements becomes those of the mask
         lead = node.ndim - after - 1
         node = reshape(node, (*node.shape[:lead], *(1 for _ in range(mask.ndim)), *node.shape[lead + 1 :]))
         if only_numbers and lead:
-            raise Unsupported("writing an array through a mask among other subscripts", "data_dependent")
+            raise Unsupported("mask_among_subscripts", "data_dependent")
     try:
         node = broadcast_to(node, x.shape)
     except ValueError:

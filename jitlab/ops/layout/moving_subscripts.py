@@ -167,7 +167,7 @@ def _is_up(step: int) -> bool:
         return step > 0
     above, below = (_bounds().proves_nonnegative(poly(step).scale(sign) - ONE) for sign in (1, -1))
     if not above and not below:
-        raise Unsupported("a slice whose step may be 0, or above it in one run and below it in another", "data_dependent")
+        raise Unsupported("slice_step", "data_dependent")
     return above
 
 

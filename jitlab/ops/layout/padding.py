@@ -34,7 +34,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> N
     x = node(array)
     widths = _widths(pad_width, x.ndim)
     if callable(mode):
-        raise Unsupported("a border that a Python function writes")
+        raise Unsupported("border_function")
     if mode not in OPTIONS:
         raise ValueError(f"mode '{mode}' is not supported")
     unknown = set(options) - set(OPTIONS[mode])
@@ -48,7 +48,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> N
         return concatenation.pad(x, widths, [(_fill(a, x.dtype), _fill(b, x.dtype)) for a, b in values])
     kind = options.get("reflect_type", "even")
     if kind not in ("even", "odd"):
-        raise Unsupported("the argument `reflect_type=`")
+        raise Unsupported("argument_of", name="reflect_type")
     ends = pairs(options.get("end_values", 0), x.ndim)
     lengths = _lengths(options.get("stat_length"), x.ndim, mode)
     for axis, (before, after) in enumerate(widths):
@@ -221,7 +221,7 @@ def _with_statistics(x: Node, axis: int, widths: tuple[int, int], function: Any,
 
     statistic = FUNCTIONS.get(function)
     if statistic is None:
-        raise Unsupported(f"a border of {function.__name__}s")
+        raise Unsupported("border_of", name=function.__name__)
     n = x.shape[axis]
     sides = []
     for side, (width, length) in enumerate(zip(widths, lengths, strict=True)):

@@ -53,7 +53,7 @@ def sliding_window_view(
 ) -> list[Windows]:
     """The steps of `np.lib.stride_tricks.sliding_window_view`. Unsupported when they may be written into, or be a subclass."""
     if subok or writeable:
-        raise Unsupported(f"the argument `{'subok' if subok else 'writeable'}=`")
+        raise Unsupported("argument_of", name="subok" if subok else "writeable")
     sizes = tuple(as_count(n) for n in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,)))
     if any(int(n) < 0 for n in sizes):
         raise ValueError("`window_shape` cannot contain negative values")

@@ -204,6 +204,5 @@ def _reads_lower(uplo: Any) -> bool:
 
 def _complex(a: Node, name: str) -> Node:
     if a.dtype.kind != "c":
-        reason = f"{name} of a real matrix is real or complex as its eigenvalues are (of a complex matrix it compiles)"
-        raise Unsupported(reason, "data_dependent")
+        raise Unsupported("real_eigenvalues", "data_dependent", name=name)
     return a

@@ -62,7 +62,7 @@ def einsum(
     except Malformed:
         examples = [np.broadcast_to(np.ones((), x.dtype), plain(x.shape)) for x in arrays]
         np.einsum(text, *examples, **({} if dtype is None else {"dtype": wanted, "casting": casting}))
-        raise Unsupported(f"the subscripts {text!r}") from None
+        raise Unsupported("subscripts", text=repr(text)) from None
     terms = [_distinct(cast(x, wanted), labels, sizes) for x, labels in zip(arrays, inputs, strict=True)]
     for picked in _path(terms, result, optimize):
         chosen = [terms.pop(k) for k in sorted(picked, reverse=True)][::-1]
@@ -122,7 +122,7 @@ def _from_lists(operands: Sequence[Any]) -> tuple[str, list[Node]]:
         texts = ["".join("..." if n is Ellipsis else LETTERS[n] for n in numbers) for numbers in operands[1 : 2 * count : 2]]
         output = ["".join("..." if n is Ellipsis else LETTERS[n] for n in operands[-1])] if len(operands) % 2 else []
     except (IndexError, TypeError) as error:
-        raise Unsupported("these lists of subscripts") from error
+        raise Unsupported("subscript_lists") from error
     return "->".join([",".join(texts), *output]), arrays
 
 

@@ -216,7 +216,7 @@ def cholesky(a: Any, /, *, upper: Any = False) -> Node:
 def qr(a: Any, mode: Any = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         if mode in ("f", "full", "e", "economic"):
-            raise Unsupported("the argument `mode=` in a deprecated form")
+            raise Unsupported("deprecated_mode")
         raise ValueError(f"Unrecognized mode '{mode}'")
     x = matrices(a)
     if mode == "r":

@@ -201,7 +201,7 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 def _cut(function: Any, x: Node, n: Any, axis: Any, norm: Any, asked: Any = None) -> tuple[Node, int]:
     """x cut, or filled up with zeros, to length n along the axis, in a dtype that is transformed; and the axis."""
     if isinstance(axis, Node) or isinstance(norm, Node):
-        raise Unsupported("a traced axis", "data_dependent")
+        raise Unsupported("traced_axis", "data_dependent")
     n = None if n is None else as_count(n)
     known = norm is None or norm in ADJOINT
     if not known or not x.ndim or not -x.ndim <= operator.index(axis) < x.ndim or (n is not None and not at_least(n, 1)):
@@ -237,7 +237,7 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Node:
 
 def _whole(n: Any) -> int:
     if isinstance(n, Node):
-        raise Unsupported("a length that is a traced value", "data_dependent")
+        raise Unsupported("traced_length", "data_dependent")
     if not isinstance(n, (int, np.integer, Extent)):
         raise ValueError("n should be an integer")
     return as_count(n)

@@ -29,7 +29,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> No
     """`np.linalg.norm`: of vectors along one axis, of matrices along two; all elements when neither axis nor order is given."""
     value = _inexact(node(x))
     if isinstance(ord, Node):
-        raise Unsupported("an order of a norm that is a traced value", "data_dependent")
+        raise Unsupported("traced_order", "data_dependent")
     if axis is None:
         if ord is None or (ord in ("f", "fro") and value.ndim == 2) or (_is(ord, 2) and value.ndim == 1):
             return _root_of_squares(value, tuple(range(value.ndim)), bool(keepdims))
@@ -67,7 +67,7 @@ def _vector_norm(x: Node, order: Any, axis: int, keepdims: bool) -> Node:
     if not _is(order, 1):
         power = order.item() if isinstance(order, (np.generic, np.ndarray)) else order
         if not isinstance(power, (int, float)):
-            raise Unsupported(f"a norm of order {order!r}")
+            raise Unsupported("norm_order", order=repr(order))
         total = re.reduce(re.Sum, elementwise(ar.Pow(), size, power), axes, keepdims)
         return elementwise(ar.Pow(), total, np.reciprocal(power, dtype=total.dtype))
     return re.reduce(re.Sum, size, axes, keepdims)
@@ -124,7 +124,7 @@ def cond(x: Any, p: Any = None) -> Node:
     """`np.linalg.cond`: infinite where the matrix is singular, NaN only where it has one."""
     given = node(x)
     if isinstance(p, Node):
-        raise Unsupported("an order of a norm that is a traced value", "data_dependent")
+        raise Unsupported("traced_order", "data_dependent")
     if given.ndim >= 2 and not all(at_least(n, 1) for n in given.shape):
         if not all(at_least(n, 1) for n in given.shape[-2:]):
             raise np.linalg.LinAlgError("cond is not defined on empty arrays")

@@ -301,10 +301,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Node, ...]:
         raise np.linalg.LinAlgError("Incompatible dimensions")
     dtype = linalg_dtype(x.dtype, y.dtype)
     if at_least(x.shape[0] - x.shape[1], 1):
-        reason = "whether lstsq gives residuals depends on the rank of a tall matrix (np.linalg.pinv(a) @ b compiles)"
-        raise Unsupported(reason, "data_dependent")
+        raise Unsupported("lstsq_residuals", "data_dependent")
     if isinstance(rcond, Node):
-        raise Unsupported("the argument `rcond=` as a traced value")
+        raise Unsupported("traced_argument_value", name="rcond")
     op = Lstsq(None if rcond is None else float(rcond))
     results: Any = call(op, cast(x, dtype), cast(y, dtype))
     solution, rank, s = results

@@ -158,7 +158,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     if not {2, 3}.issuperset(lengths):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     if 2 in lengths:
-        raise Unsupported("vectors of two components, deprecated in NumPy")
+        raise Unsupported("two_components")
     dtype = result_dtype(x, y)
     (x0, x1, x2), (y0, y1, y2) = ([read_index(cast(v, dtype), (Ellipsis, k)) for k in range(3)] for v in (x, y))
     parts = [
@@ -178,7 +178,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
         return re.reduce(re.Sum, diagonal, (diagonal.ndim - 1,))
     wanted = as_dtype(dtype)
     if wanted == BOOL:
-        raise Unsupported("a sum as bool", "dtype")
+        raise Unsupported("bool_sum", "dtype")
     return cast(re.reduce(re.Sum, cast(diagonal, wanted), (diagonal.ndim - 1,)), wanted)
 
 

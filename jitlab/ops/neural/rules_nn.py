@@ -47,7 +47,7 @@ def each_axis(name: str, argument: str, value: Any, n: int, default: int = 1) ->
     if value is None:
         return (default,) * n
     if isinstance(value, Node):
-        raise Unsupported(f"a traced {argument}")
+        raise Unsupported("traced_argument", name=argument)
     numbers = tuple(operator.index(v) for v in value) if isinstance(value, (tuple, list)) else (operator.index(value),) * n
     if len(numbers) != n or min(numbers) < 1:
         raise ValueError(f"{name}: {argument} is {value!r}; it is one positive number or {n} of them")

@@ -31,12 +31,12 @@ def operand(x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
-            raise Unsupported(f"an array of class {type(x).__name__}", "foreign_type")
+            raise Unsupported("array_class", "foreign_type", kind=type(x).__name__)
         _check_dtype(x.dtype)
         return as_node(x)
     if isinstance(x, (list, tuple)):
         return _listed(x)
-    raise Unsupported(f"an operand of class {type(x).__name__}", "foreign_type")
+    raise Unsupported("operand_class", "foreign_type", kind=type(x).__name__)
 
 
 def node(x: Any) -> Node:
@@ -47,9 +47,9 @@ def node(x: Any) -> Node:
 def nodes(xs: Any) -> list[Node]:
     """A sequence of arrays."""
     if isinstance(xs, Node):
-        raise Unsupported("an array where a sequence of arrays is usual")
+        raise Unsupported("array_for_sequence")
     if not isinstance(xs, (list, tuple)):
-        raise Unsupported(f"a sequence of arrays of class {type(xs).__name__}", "foreign_type")
+        raise Unsupported("sequence_class", "foreign_type", kind=type(xs).__name__)
     return [node(x) for x in xs]
 
 
@@ -60,7 +60,7 @@ def refuse(**arguments: Any) -> None:
             continue
         if name == "order" and value in ("K", "C", "A", "F") or name == "casting" and value == "same_kind":
             continue
-        raise Unsupported(f"the argument `{name}=`")
+        raise Unsupported("argument_of", name=name)
 
 
 def known(x: Any, what: str) -> Any:
@@ -68,21 +68,21 @@ def known(x: Any, what: str) -> Any:
     if isinstance(x, Node):
         is_fixed = isinstance(x.op, _FIXED) and not (isinstance(x.op, Length) and isinstance(x.op.extent, Moving))
         if not is_fixed or any(isinstance(n, Moving) for n in x.shape):
-            raise Unsupported(f"{what} that only a run knows", "data_dependent")
+            raise Unsupported("of_run", "data_dependent", what=what)
         return x.op.numpy(*(known(source, what) for source in x.inputs))
     if isinstance(x, Symbolic):
-        raise Unsupported(f"{what} that moves with a loop", "data_dependent")
+        raise Unsupported("moves", "data_dependent", what=what)
     return type(x)(known(part, what) for part in x) if type(x) in (list, tuple) else x
 
 
 def as_dtype(dtype: Any) -> np.dtype:
     """The dtype that was asked for. Raises TypeError as NumPy does, Unsupported for those that are not traced."""
     if isinstance(dtype, Node):
-        raise Unsupported("a traced dtype")
+        raise Unsupported("traced_dtype")
     result: np.dtype = np.dtype(dtype)
     _check_dtype(result)
     if np.dtype(result.str).num != result.num:
-        raise Unsupported(f"{result.type.__name__}, a dtype of its own beside {result}", "dtype")
+        raise Unsupported("other_dtype", "dtype", name=result.type.__name__, dtype=result)
     return result
 
 
@@ -97,7 +97,7 @@ def as_axes(axis: Any, ndim: int, number: bool = True) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, Node):
-        raise Unsupported("a traced axis", "data_dependent")
+        raise Unsupported("traced_axis", "data_dependent")
     given = axis if isinstance(axis, tuple) else (axis,)
     if number and ndim == 0 and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()
@@ -109,7 +109,7 @@ def as_axes(axis: Any, ndim: int, number: bool = True) -> tuple[int, ...]:
 
 def as_axis(axis: Any, ndim: int) -> int:
     if isinstance(axis, Node):
-        raise Unsupported("a traced axis", "data_dependent")
+        raise Unsupported("traced_axis", "data_dependent")
     return normalize_axis(axis, ndim)
 
 
@@ -127,7 +127,7 @@ def flattened(x: Node, axis: Any) -> tuple[Node, int]:
 def as_count(n: Any) -> int:
     """An integer of a shape or a repetition; Extents stay what they are."""
     if isinstance(n, Node):
-        raise Unsupported("a size that is a traced value", "data_dependent")
+        raise Unsupported("traced_size", "data_dependent")
     if isinstance(n, Symbolic):
         return as_length(n.extent)
     return n if isinstance(n, Extent) else operator.index(n)
@@ -149,7 +149,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 def _listed(x: Any) -> Node:
     for leaf in _leaves(x):
         if isinstance(leaf, np.ndarray):
-            raise Unsupported("a list that holds arrays of the program")
+            raise Unsupported("list_of_arrays")
         operand(leaf)
     return array(_with_extents(x))
 
@@ -170,4 +170,4 @@ def _leaves(x: Any) -> Any:
 
 def _check_dtype(dtype: np.dtype) -> None:
     if dtype not in TRACED_DTYPES or not dtype.isnative:
-        raise Unsupported(f"dtype {dtype}", "dtype")
+        raise Unsupported("of_dtype", "dtype", dtype=dtype)

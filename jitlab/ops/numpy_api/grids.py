@@ -72,7 +72,7 @@ def _range(s: slice) -> Node:
 
 def _directive(text: str, axis: int, ndim: int, place: int) -> tuple[int, int, int]:
     if text in ("r", "c"):
-        raise Unsupported("a matrix", "foreign_type")
+        raise Unsupported("matrix", "foreign_type")
     numbers: list[str] = text.split(",")
     try:
         if len(numbers) == 1:

@@ -24,7 +24,7 @@ def python_sum(iterable: Any, /, start: Any = 0) -> Node:
         for part in iterable:
             result = ar.add(result, operand(part))
         if not isinstance(result, Node):
-            raise Unsupported("the sum of nothing")
+            raise Unsupported("sum_of_nothing")
         return result
     x = node(iterable)
     if x.ndim == 0:

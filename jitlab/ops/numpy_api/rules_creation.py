@@ -119,7 +119,7 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     check_device(device)
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
     if set(given) & set(named) or len(args) > 4 or set(named) - {"start", "stop", "step"}:
-        raise Unsupported("the arguments of this arange")
+        raise Unsupported("arange_arguments")
     given.update(named)
     dtype = given.pop("dtype", dtype)
     start, stop, step = given.get("start"), given.get("stop"), given.get("step")
@@ -131,7 +131,7 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     step = 1 if step is None else step
     numbers = start, stop, step = tuple(n.extent if isinstance(n, Symbolic) else n for n in (start, stop, step))
     if any(isinstance(n, Node) for n in numbers):
-        raise Unsupported("arange with traced bounds: how many elements there are depends on the data", "data_dependent")
+        raise Unsupported("arange_bounds", "data_dependent")
     if not all(isinstance(n, (int, float, np.integer, np.floating)) for n in numbers):
         made = np.arange(*numbers, dtype=dtype)  # complex numbers, strings: NumPy decides
         as_dtype(made.dtype)
@@ -143,7 +143,7 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     if wanted.kind not in "iuf" or from_negative_zero:  # -0.0 + 0 * step, as a loop has the first element, is 0.0
         if wanted.kind in "cbf" and not any(isinstance(n, Extent) for n in (*numbers, length)):
             return constant(np.arange(*numbers, dtype=wanted))
-        raise Unsupported("arange of this dtype or from -0.0", "dtype")
+        raise Unsupported("arange_dtype", "dtype")
     first = _in(start, wanted)
     second = _in(start + step, wanted) if int(length) > 1 else first
     return apply(Range((length,)), as_node(first, wanted), as_node(second, wanted))
@@ -354,7 +354,7 @@ def array(
 ) -> Node:
     refuse(order=order, like=like)
     if ndmax or isinstance(copy, Node):
-        raise Unsupported("the argument `ndmax=`")
+        raise Unsupported("argument_of", name="ndmax")
     result = node(object) if dtype is None else _literal_array(object, as_dtype(dtype))
     missing = int(ndmin) - result.ndim
     return expand_dims(result, tuple(range(missing))) if missing > 0 else result
@@ -385,7 +385,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     refuse(like=like)
     wanted = {str(r).upper() for r in ([requirements] if isinstance(requirements, str) else requirements or ())}
     if wanted - {"C", "C_CONTIGUOUS", "CONTIGUOUS", "A", "ALIGNED", "W", "WRITEABLE", "O", "OWNDATA", "E", "ENSUREARRAY"}:
-        raise Unsupported("the argument `requirements=`")
+        raise Unsupported("argument_of", name="requirements")
     return array(a, dtype)
 
 

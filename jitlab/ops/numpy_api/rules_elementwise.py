@@ -55,7 +55,7 @@ def ufunc_rule(op: Elementwise, ufunc: np.ufunc | None = None) -> Rule:
         signature = sig if signature is None else signature
         refuse(out=out, subok=subok, order=order)
         if len(operands) > ufunc.nin:
-            raise Unsupported("the argument `out=`")
+            raise Unsupported("argument_of", name="out")
         if len(operands) < ufunc.nin:
             raise TypeError(f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments")
         xs = [operand(x) for x in operands]
@@ -90,7 +90,7 @@ def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], signature: Any, ca
     options = {} if signature is None else {"signature": signature}
     loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), casting=casting, **options)
     if any(d not in TRACED_DTYPES for d in loop):
-        raise Unsupported("the argument `dtype=`", "dtype")
+        raise Unsupported("argument_of", "dtype", name="dtype")
     if isinstance(op, ar.Pow):
         _check_exponent(loop[0], xs[1], xs[0])
     return apply(op, *(as_node(x, d) for x, d in zip(xs, loop, strict=False)))
@@ -151,7 +151,7 @@ def _check_exponent(dtype: np.dtype, y: Any, x: Any) -> None:
         elif y.dtype.kind in "bu" or _is_never_negative(y):
             return
         else:
-            raise Unsupported("an integer power whose exponent may be negative: NumPy refuses those", "data_dependent")
+            raise Unsupported("integer_power", "data_dependent")
     if np.any(np.asarray(y) < 0) and 0 not in plain(shape_of(x)):
         raise ValueError("Integers to negative integer powers are not allowed.")
 
@@ -184,7 +184,7 @@ def divmod_(x: Any, y: Any, /, out: Any = None, **options: Any) -> tuple[Node, N
 
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Node:
     if x is None and y is None:
-        raise Unsupported("where of a condition alone: how many elements there are depends on the data", "data_dependent")
+        raise Unsupported("where_alone", "data_dependent")
     if x is None or y is None:
         raise ValueError("either both or neither of x and y should be given")
     return choose(node(condition), operand(x), operand(y))
@@ -304,7 +304,7 @@ def conjugate(x: Any, /, out: Any = None, **options: Any) -> Node:
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Node:
     value = node(x)
     if not copy:
-        raise Unsupported("nan_to_num in place")
+        raise Unsupported("nan_in_place")
     if value.dtype.kind == "c":
         parts = (nan_to_num(apply(part, value), True, nan, posinf, neginf) for part in (ar.Real(), ar.Imag()))
         return apply(Complex(), *parts)
@@ -348,14 +348,14 @@ def python_extreme(op: type[Elementwise]) -> Rule:
 
     def rule(first: Any, *rest: Any, **options: Any) -> Node:
         if options or not rest:
-            raise Unsupported("max or min of what one array holds, or with key or default")
+            raise Unsupported("max_of_one")
         xs = [operand(x) for x in (first, *rest)]
         if any(shape_of(x) for x in xs):
-            raise Unsupported("Python's max or min of arrays: their truth is ambiguous")
+            raise Unsupported("max_of_arrays")
         strong = {dtype_of(x) for x in xs if type(x) is bool or not is_python_number(x)} or {dtype_of(x) for x in xs}
         dtype = _common(xs)
         if len(strong) != 1 or strong != {dtype}:
-            raise Unsupported("Python's max or min of different dtypes: which one results depends on the data", "dtype")
+            raise Unsupported("max_of_dtypes", "dtype")
         best = _literal(xs[0], dtype)
         for x in xs[1:]:
             other = _literal(x, dtype)
@@ -368,7 +368,7 @@ def python_extreme(op: type[Elementwise]) -> Rule:
 def python_round(number: Any, ndigits: Any = None) -> Node:
     x = node(number)
     if x.ndim or ndigits is None or x.dtype.kind != "f":
-        raise Unsupported("Python's round, unless of a float to decimals")
+        raise Unsupported("round")
     return round_(x, ndigits)
 
 

@@ -294,7 +294,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if type(value) in (int, float, complex):
         refuse(casting=casting)
         if np.dtype(np.result_type(x.dtype, value)) != x.dtype:
-            raise Unsupported("copying a number of another kind")
+            raise Unsupported("copied_number")
         value = x.dtype.type(value)  # a Python integer has to fit
     new = assigned(as_node(value, x.dtype), x.shape)
     return new if where is True else _choose(broadcast_to(node(where), x.shape), new, x)

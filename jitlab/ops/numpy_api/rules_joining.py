@@ -207,7 +207,7 @@ def _is_negative(shape: Any) -> bool:
 def roll(a: Any, shift: Any, axis: Any = None) -> Node:
     x = node(a)
     if isinstance(axis, Node):
-        raise Unsupported("a traced axis", "data_dependent")
+        raise Unsupported("traced_axis", "data_dependent")
     if isinstance(shift, Symbolic):
         shift = as_node(shift)
     if isinstance(shift, Node) and shift.ndim == 0 and (axis is None or not isinstance(axis, (tuple, list))):
@@ -230,7 +230,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Node:
 def _rolled_by(x: Node, shift: Node, axis: Any) -> Node:
     """By a number that only a run knows: positions along the axis, computed."""
     if shift.dtype.kind not in "iu":
-        raise Unsupported("a shift that is no integer", "data_dependent")
+        raise Unsupported("shift", "data_dependent")
     if axis is None:
         return reshape(_rolled_by(reshape(x, (x.type.size,)), shift, 0), x.shape)
     axis = as_axis(axis, x.ndim)

@@ -88,5 +88,5 @@ def _infinity_and_sign(x: Any, out: Any) -> tuple[Node, Node]:
 def real_if_close(a: Any, tol: Any = 100) -> Node:
     value = node(a)
     if value.dtype.kind == "c":
-        raise Unsupported("whether the result is real depends on the data", "data_dependent")
+        raise Unsupported("real_result", "data_dependent")
     return value

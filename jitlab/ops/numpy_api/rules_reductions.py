@@ -198,7 +198,7 @@ def mean(
     axes = as_axes(axis, x.ndim, number=False)
     if dtype is not None:
         if as_dtype(dtype).kind not in "fc":
-            raise Unsupported("a mean as integers", "dtype")
+            raise Unsupported("integer_mean", "dtype")
         x = cast(x, as_dtype(dtype))
     if where is NoValue or where is True:
         return re.reduce(re.Mean, x, axes, flag(keepdims))
@@ -217,7 +217,7 @@ def degrees_of_freedom(ddof: Any, correction: Any) -> Any:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     if isinstance(ddof, Node):
-        raise Unsupported("traced degrees of freedom")
+        raise Unsupported("traced_freedom")
     return ddof
 
 
@@ -240,9 +240,9 @@ def var(
     axes = as_axes(axis, x.ndim, number=False)
     narrow = x.dtype if dtype is None else as_dtype(dtype)
     if narrow.kind in "biu" and dtype is not None:
-        raise Unsupported("a variance as integers", "dtype")
+        raise Unsupported("integer_variance", "dtype")
     if x.dtype.kind == "c" and narrow.kind != "c":
-        raise Unsupported("a variance of complex numbers as reals", "dtype")
+        raise Unsupported("complex_variance", "dtype")
     narrow = FLOAT64 if narrow.kind in "biu" else narrow
     x = cast(x, narrow if narrow != np.dtype("f2") else "f4")  # NumPy sums float16 in float32
     mask = None if where is NoValue or where is True else mask_for(where, x)

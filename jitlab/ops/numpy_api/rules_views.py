@@ -101,7 +101,7 @@ def reshape(x: ArrayType, /, shape: Any = None, order: Any = "C", *, copy: Any =
         there = ArrayType(target[::-1], x.dtype)
         return [flipped, Reshape(target[::-1]), transpose_view(there)]
     if order != "C":
-        raise Unsupported("the argument `order=`")
+        raise Unsupported("argument_of", name="order")
     return [Reshape(_new_shape(x, shape))]
 
 
@@ -116,7 +116,7 @@ def reshape_method(x: ArrayType, *shape: Any, order: Any = "C", copy: Any = None
 def _new_shape(x: ArrayType, shape: Any) -> tuple[int, ...]:
     """The shape asked for, -1 worked out. Raises ValueError as NumPy does."""
     if isinstance(shape, Node):
-        raise Unsupported("a shape that is a traced value", "data_dependent")
+        raise Unsupported("traced_shape", "data_dependent")
     given = [as_count(n) for n in shape] if isinstance(shape, (tuple, list, np.ndarray)) else [as_count(shape)]
     open_axes = [axis for axis, n in enumerate(given) if int(n) < 0]
     if len(open_axes) > 1:
@@ -144,7 +144,7 @@ def ravel(x: ArrayType, order: Any = "C") -> Steps:
         return [] if x.ndim == 1 else [Reshape((x.size,))]
     if order == "F":
         return [transpose_view(x), Reshape((x.size,))]
-    raise Unsupported("the argument `order=`")
+    raise Unsupported("argument_of", name="order")
 
 
 def flip(x: ArrayType, axis: Any = None) -> Steps:
@@ -206,7 +206,7 @@ def diagonal_view(x: ArrayType, offset: Any, axis1: Any, axis2: Any) -> View:
 def atleast(ndim: int) -> ViewRule:
     def rule(x: ArrayType, *others: Any) -> Steps:
         if others:
-            raise Unsupported("several arrays at once")
+            raise Unsupported("several_arrays")
         if x.ndim >= ndim:
             return []
         if ndim == 3:
@@ -244,7 +244,7 @@ def array_split(x: ArrayType, indices_or_sections: Any, axis: Any = 0) -> list[S
 
 def _bounds(indices_or_sections: Any, n: int) -> list[int] | None:
     if isinstance(indices_or_sections, Node):
-        raise Unsupported("sections that are traced values", "data_dependent")
+        raise Unsupported("traced_sections", "data_dependent")
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         return [as_count(i) for i in indices_or_sections]
     return None
@@ -266,7 +266,7 @@ def conj_of_real(x: ArrayType, **options: Any) -> Steps | None:
 
 def _axis(axis: Any) -> int:
     if isinstance(axis, Node):
-        raise Unsupported("a traced axis", "data_dependent")
+        raise Unsupported("traced_axis", "data_dependent")
     return operator.index(axis)
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.messages import Message
 from jitlab.ops import registry
 from jitlab.ops.base import Elementwise, Reduction, Unsupported
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, elementwise
@@ -68,7 +69,7 @@ class Fold(Reduction):
     def numpy(self, x: Any) -> Any:
         return type(self.op).ufunc.reduce(x, axis=self.axes)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
         return self.op.why_not_compiled(types[0], types[0])
 
     @property
@@ -243,7 +244,7 @@ def reduceat_rule(ufunc: np.ufunc) -> Any:
         x, where = node(array), node(indices)
         wanted = ufunc.reduceat(np.zeros(1, x.dtype), [0]).dtype if dtype is None else as_dtype(dtype)
         if where.dtype.kind not in "iu" or where.ndim != 1:
-            raise Unsupported("positions that are no vector of integers")
+            raise Unsupported("positions_vector")
         return by_numpy(ufunc, "reduceat", x, cast(where, np.intp), axis=as_axis(axis, x.ndim), dtype=wanted)
 
     return reduceat
@@ -296,7 +297,7 @@ def _at_positions(ufunc: np.ufunc, x: Node, indices: Any, *values: Node) -> Node
     parts = indices if isinstance(indices, tuple) else (indices,)
     positions = [node(p) for p in parts if not isinstance(p, slice) and p is not None and p is not Ellipsis]
     if len(positions) != len(parts) or any(p.dtype.kind not in "iu" for p in positions):
-        raise Unsupported("positions other than integer arrays")
+        raise Unsupported("positions_integers")
     return by_numpy(ufunc, "at", x, *positions, *values, dtype=x.dtype, indices=len(positions))
 
 
@@ -324,7 +325,7 @@ def _truth_like(ufunc: np.ufunc) -> Any:
 
     def reduce_of(x: Node, axes: Sequence[int], dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         if dtype is not None and as_dtype(dtype) != np.dtype(bool):
-            raise Unsupported("the argument `dtype=`")
+            raise Unsupported("argument_of", name="dtype")
         result = rule_(x, tuple(axes), None, keepdims, where=where)
         if initial is NoValue:
             return result

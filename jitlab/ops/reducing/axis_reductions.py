@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node, at_least
+from jitlab.messages import Message
 from jitlab.ops.base import Operands, Reduction
 from jitlab.ops.build_nodes import apply, as_node, cast, constant
 from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, equal, multiply, subtract, zero_like
@@ -73,8 +74,8 @@ class Mean(Reduction):
     def result_dtype(self, dtype: np.dtype) -> np.dtype:
         return np.dtype("f8") if dtype.kind in "biu" else dtype
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "NumPy sums float16 in float32" if types[0].dtype == np.dtype("f2") else None
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
+        return Message("stays.float16_sum") if types[0].dtype == np.dtype("f2") else None
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs

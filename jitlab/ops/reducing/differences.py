@@ -173,7 +173,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
     x = node(p)
     axis = as_axis(axis, x.ndim)
     if isinstance(period, Node):
-        raise Unsupported("a traced period")
+        raise Unsupported("traced_period")
     step = neighbours(x, axis)
     dtype = np.result_type(step.dtype, period)
     if dtype.kind in "iu":
@@ -391,7 +391,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         raise ValueError("array of sample points is empty")
     if period is not None:
         if isinstance(period, Node):
-            raise Unsupported("a traced period")
+            raise Unsupported("traced_period")
         if period == 0:
             raise ValueError("period must be a non-zero value")
         period, left, right = abs(period), None, None
@@ -421,7 +421,7 @@ def polyval(p: Any, x: Any) -> Node:
         whole = node(p)
         coefficients = [read_index(whole, k) for k in range(int(whole.shape[0]))]
     else:
-        raise Unsupported(f"a polynomial of class {type(p).__name__}", "foreign_type")
+        raise Unsupported("polynomial_class", "foreign_type", kind=type(p).__name__)
     places = node(x)
     result: Any = fill(places.shape, 0, places.dtype)
     for c in coefficients:
@@ -435,7 +435,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> No
     """Of numbers: choices. Functions see only the elements of their piece, however many those are."""
     values = node(x)
     if any(callable(f) for f in funclist):
-        raise Unsupported("piecewise of functions: how many elements each gets depends on the data", "data_dependent")
+        raise Unsupported("piecewise_functions", "data_dependent")
     if isinstance(condlist, Node) and condlist.ndim > (values.ndim != 0):
         conditions = [read_index(condlist, k) for k in range(int(condlist.shape[0]))]
     elif isinstance(condlist, (list, tuple)) and condlist and (values.ndim == 0 or _is_sequence(condlist[0])):
@@ -447,7 +447,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> No
     if len(pieces) not in (n, n + 1):
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
     if any(plain(c.shape) != plain(values.shape) for c in conditions):
-        raise Unsupported("conditions of another shape than the array")
+        raise Unsupported("conditions_shape")
     none = ar.zero_like(values)
     result = broadcast_to(none, values.shape) if len(pieces) == n else _piece(pieces[-1], values)
     for condition, piece in zip(conditions, pieces, strict=False):
@@ -461,5 +461,5 @@ def _is_sequence(x: Any) -> bool:
 
 def _piece(value: Any, x: Node) -> Node:
     if shape_of(value):
-        raise Unsupported("an array as a piece")
+        raise Unsupported("array_piece")
     return broadcast_to(as_node(fitting(value, x.dtype), x.dtype), x.shape)

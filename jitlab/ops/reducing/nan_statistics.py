@@ -226,7 +226,7 @@ def _covariance(
     if not rowvar and given.ndim != 1:
         x = transpose(x)
     if int(x.shape[0]) == 0:
-        raise Unsupported("the covariance of no variables")
+        raise Unsupported("no_variables")
     if other is not None:
         other = cast(_two_dimensional(other), wanted)
         if not rowvar and int(other.shape[0]) != 1:
@@ -263,7 +263,7 @@ def _weights(given: Any, name: str, x: Node) -> Node | None:
     if given is None:
         return None
     if isinstance(given, Node) or name == "fweights" and any(isinstance(v, Node) for v in np.ravel(np.asarray(given, object))):
-        raise Unsupported(f"the argument `{name}=` as a traced array: NumPy refuses some values", "data_dependent")
+        raise Unsupported("traced_argument_values", "data_dependent", name=name)
     values = np.asarray(given, dtype=float)
     if name == "fweights" and not np.all(values == np.around(values)):
         raise TypeError("fweights must be integer")
@@ -343,7 +343,7 @@ def _histogram(
 ) -> Node | tuple[Node, ...]:  # fmt: skip
     x = node(a)
     if isinstance(bins, str):
-        raise Unsupported("bins by name: how many there are depends on the data", "data_dependent")
+        raise Unsupported("bins_by_name", "data_dependent")
     inputs = [x]
     count = None
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
@@ -353,14 +353,14 @@ def _histogram(
     else:
         edges = node(bins)
         if edges.ndim == 0:
-            raise Unsupported("a traced number of bins", "data_dependent")
+            raise Unsupported("traced_bins", "data_dependent")
         if edges.ndim > 1:
             raise ValueError("`bins` must be 1d, when an array")
         inputs.append(edges)
     limits = None
     if range is not None:
         if any(isinstance(v, Node) for v in range):
-            raise Unsupported("a range of traced values")
+            raise Unsupported("traced_range")
         low, high = range
         limits = (float(low), float(high)) if isinstance(low, float) or isinstance(high, float) else (low, high)
         np.histogram_bin_edges(np.zeros(1), 1, limits)  # raises what NumPy raises
@@ -451,7 +451,7 @@ def _stacked(parts: list[Node]) -> Node:
 def _dimensions(points: Node, bins: Any, range: Any, density: Any, weights: Any) -> tuple[Node, ...]:
     d = int(points.shape[1])
     if isinstance(bins, Node):
-        raise Unsupported("a traced number of bins", "data_dependent")
+        raise Unsupported("traced_bins", "data_dependent")
     each = [bins] * d if isinstance(bins, (int, np.integer)) else list(bins)
     if len(each) != d:
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")

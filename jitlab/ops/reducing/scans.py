@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, Operation, Unsupported
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
@@ -207,7 +208,7 @@ class Accumulate(Scan):
     def _of(self, x: Any) -> Any:
         return type(self.op).ufunc.accumulate(x, axis=self.axis, dtype=x.dtype)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
+    def why_not_compiled(self, *types: ArrayType) -> Message | None:
         return self.op.why_not_compiled(types[0], types[0])
 
     def combine(self, e: Emitter, total: Any, x: Any) -> Any:
@@ -278,7 +279,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Any:
             raise TypeError("cannot accumulate on a scalar")
         axis = 0 if axis is None and x.ndim == 1 else axis
         if axis is None or isinstance(axis, tuple):
-            raise Unsupported("the argument `axis=`")
+            raise Unsupported("argument_of", name="axis")
         axis = as_axis(axis, x.ndim)
         wanted = _widened(ufunc, x.dtype) if dtype is None else as_dtype(dtype)
         for kind in (CumSum, CumProd, CumMax, CumMin):

@@ -26,7 +26,7 @@ def left_to_numpy(name: str) -> Callable[..., Any]:
     """The rule that refuses, with the reason."""
 
     def refused(*args: Any, **options: Any) -> Any:
-        raise Unsupported(f"{name}: how many elements there are depends on the data", "data_dependent")
+        raise Unsupported("count_of", "data_dependent", name=name)
 
     refused.__name__ = name
     return refused
@@ -44,5 +44,5 @@ def extract(condition: Any, arr: Any) -> Node:
 
 def _known(condition: Any, name: str) -> np.ndarray[Any, Any]:
     if isinstance(condition, Node) or any(isinstance(c, Node) for c in np.ravel(np.asarray(condition, object))):
-        raise Unsupported(f"{name}: how many elements there are depends on the data", "data_dependent")
+        raise Unsupported("count_of", "data_dependent", name=name)
     return np.asarray(condition, bool)

@@ -232,7 +232,7 @@ def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *
 def _kth(kth: Any, x: Node, axis: int) -> tuple[int, ...]:
     """The positions, non-negative and sorted. Raises ValueError as NumPy does."""
     if isinstance(kth, Node):
-        raise Unsupported("positions that are traced values", "data_dependent")
+        raise Unsupported("traced_positions", "data_dependent")
     given = np.atleast_1d(np.asarray(kth))
     n = int(x.shape[axis])
     np.partition(np.zeros(n), given)  # raises what NumPy raises
@@ -427,7 +427,7 @@ def median_rule(name: str) -> Any:
     def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = False) -> Node:
         refuse(out=out)
         if overwrite_input:
-            raise Unsupported("the argument `overwrite_input=`")
+            raise Unsupported("argument_of", name="overwrite_input")
         x, axes = _with_last(node(a), axis)
         return _keep(apply(OrderStatistic(name), x), 0, axes, keepdims)
 
@@ -449,12 +449,12 @@ def quantile_rule(name: str) -> Any:
     ) -> Node:
         refuse(out=out, interpolation=interpolation)
         if overwrite_input:
-            raise Unsupported("the argument `overwrite_input=`")
+            raise Unsupported("argument_of", name="overwrite_input")
         given = node(a)
         if not isinstance(q, Node):
             getattr(np, name)(np.ones(1, given.dtype), q, method=method)  # a probability out of range
         if weights is not None:
-            raise Unsupported("the argument `weights=`")
+            raise Unsupported("argument_of", name="weights")
         x, axes = _with_last(given, axis)
         if type(q) in (int, float):
             return _keep(apply(OrderStatistic(name, method, q), x), 0, axes, keepdims)
