@@ -133,6 +133,8 @@ class RefusedChange(Record):
     """Why there is no such plan."""
 
     code: str  #: of a closed list
+    detail: str = ""  #: a row of the table's group `blocker` that says what it is
+    args: dict[str, Any] | None = None  #: in its text
     text: str  #: in words
     path: tuple[PathStep, ...]  #: what shows it
 

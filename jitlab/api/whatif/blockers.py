@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from jitlab.ir import Apart, Node, NotFused, Reason, Stays
+from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 
 from .plan_questions import Pair, Place, Question, call_of, is_move
@@ -16,8 +17,20 @@ class Refusal:
     """`path`: the operations that show it, as `Place.step` tells them."""
 
     code: str
-    text: str
+    said: Message
     path: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return str(self.said)
+
+    def to_json(self) -> dict[str, Any]:
+        said = self.said.to_json()
+        return {"code": self.code, "detail": said["code"], "args": said["args"], "text": said["text"], "path": list(self.path)}
+
+
+def _refusal(code: str, row: str, path: tuple[dict[str, Any], ...] = (), **args: Any) -> Refusal:
+    return Refusal(code, Message(f"blocker.{row}", args), path)
 
 
 #: Kinds of reasons for the two catalogues: why an operation is not compiled, and why two are not fused.
@@ -38,35 +51,37 @@ def refused_at_once(place: Place, question: Question) -> Refusal | None:
     """What the plan as it is rules out."""
     if question.target is not None:
         if question.target in ("cpu", "CPU"):
-            return Refusal("target", "The plan runs on the CPU as it is.")
-        return Refusal("target", f"There is no target {question.target!r}. jitlab compiles for the CPU.")
+            return _refusal("target", "on_cpu")
+        return _refusal("target", "no_target", target=repr(question.target))
     for pair in (*question.cut, *question.fuse):
         refusal = _in_different_bodies(place, pair) or _not_adjacent(place, pair)
         if refusal is not None:
             return refusal
     for pair in question.cut:
         if pair[0] not in place.loop and not place.together(*pair):
-            text = f"{place.text(pair[0])} and {place.text(pair[1])} are in different kernels as it is."
-            return Refusal("apart", text, _steps(place, pair))
+            return _refusal("apart", "in_kernels", _steps(place, pair), **_ends(place, pair))
     for pair in question.fuse:
         if pair[0] in place.loop:
             return _inside(place, pair)
         if place.together(*pair):
-            name = place.kernel[pair[1]].name
-            text = f"{place.text(pair[0])} and {place.text(pair[1])} share {name} as it is."
-            return Refusal("fused", text, _steps(place, pair))
+            kernel = place.kernel[pair[1]].name
+            return _refusal("fused", "share_kernel", _steps(place, pair), kernel=kernel, **_ends(place, pair))
     for name in question.keep_out:
         if name in place.loop:
             loop = place.loop[name]
-            text = f"{place.text(name)} is inside {place.text(loop)}, which is compiled, or kept out, as a whole."
-            return Refusal("loop", text, _steps(place, (name, loop)))
+            steps = _steps(place, (name, loop))
+            return _refusal("loop", "inside_whole", steps, name=place.text(name), loop=place.text(loop))
         if place.home(name) is None:
-            return Refusal("host", f"NumPy runs {place.text(name)} as it is.", (place.step(name),))
+            return _refusal("host", "on_numpy", (place.step(name),), name=place.text(name))
     return None
 
 
 def _steps(place: Place, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
     return tuple(place.step(name) for name in names)
+
+
+def _ends(place: Place, pair: Pair) -> dict[str, str]:
+    return {"one": place.text(pair[0]), "other": place.text(pair[1])}
 
 
 def _in_different_bodies(place: Place, pair: Pair) -> Refusal | None:
@@ -76,32 +91,28 @@ def _in_different_bodies(place: Place, pair: Pair) -> Refusal | None:
         return None
     inner, other = (b, a) if len(place.parent(b)) >= len(place.parent(a)) else (a, b)
     loop = place.loop[inner]
+    steps, around = _steps(place, dict.fromkeys((a, loop, b))), place.text(loop)
     if place.loop.get(other) == loop:
-        text = f"{place.text(a)} and {place.text(b)} are in different bodies inside {place.text(loop)}: no nest holds both."
-    else:
-        how = "where its condition says so" if hasattr(place.named[loop].op, "orelse") else "in each turn"
-        where = f"{place.text(inner)} runs inside {place.text(loop)}, {how}"
-        text = f"{where}, and {place.text(other)} outside: no nest holds both."
-    return Refusal("loop", text, _steps(place, dict.fromkeys((a, loop, b))))
+        return _refusal("loop", "in_bodies", steps, loop=around, **_ends(place, pair))
+    row = "inside_branch" if hasattr(place.named[loop].op, "orelse") else "inside_loop"
+    return _refusal("loop", row, steps, name=place.text(inner), loop=around, other=place.text(other))
 
 
 def _not_adjacent(place: Place, pair: Pair) -> Refusal | None:
     a, b = (place.named[name] for name in pair)
     if place._way(a, b) is not None:
         return None
-    text = f"{place.text(pair[1])} does not read what {place.text(pair[0])} makes"
+    steps, args = _steps(place, pair), {"reader": place.text(pair[1]), "maker": place.text(pair[0])}
     if place._way(b, a) is not None:
-        return Refusal("not_adjacent", f"{text}. It is the other way round.", _steps(place, pair))
+        return _refusal("not_adjacent", "reversed", steps, **args)
     between = _between(place, a, b)
     if between:
         shown = [name for name in between if not is_move(place.named[name])] or between
-        more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
-        path = _steps(place, (pair[0], *between, pair[1]))
-        are = f"{place.text(shown[0])}{more} {'are' if more else 'is'} between them. Ask for one step of the way."
-        return Refusal("not_adjacent", f"{text}: {are}", path)
-    if _between(place, b, a):
-        return Refusal("not_adjacent", f"{text}. It comes before.", _steps(place, pair))
-    return Refusal("not_adjacent", f"{text}: nothing leads from one to the other.", _steps(place, pair))
+        path, args = _steps(place, (pair[0], *between, pair[1])), args | {"between": place.text(shown[0])}
+        if len(shown) == 1:
+            return _refusal("not_adjacent", "between", path, **args)
+        return _refusal("not_adjacent", "between_more", path, more=len(shown) - 1, **args)
+    return _refusal("not_adjacent", "before" if _between(place, b, a) else "unrelated", steps, **args)
 
 
 def _between(place: Place, start: Node, end: Node) -> list[str]:
@@ -125,69 +136,58 @@ def _ways(place: Place, start: Node, end: Node) -> Iterator[list[Node]]:
 
 def _inside(place: Place, pair: Pair) -> Refusal:
     """Two operations in one body of a loop or branch, which nothing but the compiler's own rules fuses."""
-    names = f"{place.text(pair[0])} and {place.text(pair[1])}"
+    steps, ends = _steps(place, pair), _ends(place, pair)
     if place.share_nest(*pair):
-        return Refusal("fused", f"{names} share a nest inside {place.text(place.loop[pair[0]])} as it is.", _steps(place, pair))
+        return _refusal("fused", "share_nest", steps, loop=place.text(place.loop[pair[0]]), **ends)
     found, _ = _edge_reason(place, pair)
     if found is None:
-        text = f"{names} share no nest to begin with: what goes between them is a number that stays in a register."
-        return Refusal("register", text, _steps(place, pair))
-    text = found.text
-    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", _steps(place, pair))
+        return _refusal("register", "register", steps, **ends)
+    return _refusal(CODES.get(found.code, "kind"), "apart", steps, why=found.text, **ends)
 
 
 def missed(before: Place, after: Place, question: Question) -> Refusal | None:
     """Why the changed plan is not what was asked for: the one blocker, with the operations that show it."""
     for pair in question.cut:
         if after.together(*pair) or (pair[0] in before.loop and programs(before) == programs(after)):
-            text = f"{before.text(pair[0])} is a number that stays in a register; there is nothing to store."
             if before.named[pair[0]].ndim:
-                text = f"{before.text(pair[0])} and {before.text(pair[1])} are in different nests as it is."
-            code = "apart" if before.named[pair[0]].ndim else "register"
-            return Refusal(code, text, _steps(before, pair))
+                return _refusal("apart", "in_nests", _steps(before, pair), **_ends(before, pair))
+            return _refusal("register", "in_register", _steps(before, pair), name=before.text(pair[0]))
     for pair in question.fuse:
         if not after.together(*pair) or after.kernel[pair[1]].kind == "library":
             return _blocker(before, after, pair)
     for name in question.keep_out:
         if after.home(name) is not None:
-            text = "Everything has to compile here: the function was made with jit_compile=True."
-            return Refusal("must_compile", text, (before.step(name),))
+            return _refusal("must_compile", "must_compile", (before.step(name),))
     return None
 
 
 def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
     """What keeps two operations apart although they were to be fused."""
-    ends = _steps(before, pair)
-    names = f"{before.text(pair[0])} and {before.text(pair[1])}"
+    ends, names = _steps(before, pair), _ends(before, pair)
     for name in pair:
         if after.home(name) is None:
             reason = after.clustering.stays[after.named[name]]
             code = CODES.get(reason.code, "library" if reason.code is Stays.NO_LOOP_BODY else "kind")
-            return Refusal(code, f"{names} can't share a nest: {before.text(name)} does not compile: {reason.text}.", ends)
+            return _refusal(code, "not_compiled", ends, name=before.text(name), why=reason.text, **names)
     whole = next((name for name in pair if getattr(before.named[name].op, "graphs", ())), None)
     if whole is not None:
         other = pair[1] if whole == pair[0] else pair[0]
         kind = "branch" if hasattr(before.named[whole].op, "orelse") else "loop"
-        when = "has ended before" if whole == pair[0] else "begins after"
-        text = f"{before.text(whole)} is a {kind}, whose body has nests of its own: it {when} {before.text(other)}"
-        return Refusal("loop", f"{names} can't share a nest: {text}.", ends)
+        row = "ends_before" if whole == pair[0] else "begins_after"
+        return _refusal("loop", row, ends, name=before.text(whole), kind=kind, end=before.text(other), **names)
     libraries = [name for name in pair if name in before.kernel and before.kernel[name].kind == "library"]
     if libraries:
-        text = f"{before.text(libraries[-1])} is a library call, which reads and writes whole arrays"
-        return Refusal("library", f"{names} can't share a nest: {text}.", ends)
+        return _refusal("library", "library", ends, name=before.text(libraries[-1]), **names)
     found, way = _edge_reason(after, pair)
     through = _around(after, pair)
     if through and (found is None or isinstance(found.code, NotFused) or found.code is Apart.CYCLE):
         path = (ends[0], *(before.step(name) if name in before.named else after.step(name) for name in through), ends[1])
-        text = f"{names} can't share a nest: joining them would make a cycle through {_via(after, through, pair)}."
         if found is None or found.code is Apart.CYCLE or not _is_kernel_matter(found):
-            return Refusal("cycle", text, path)
+            return _refusal("cycle", "cycle", path, through=_via(after, through, pair), **names)
     assert found is not None, f"{pair} are apart without a reason"
-    text = found.text
-    if isinstance(found.code, Apart):
-        text = text.split(": ", 1)[-1]
+    why = (found.rest if isinstance(found.code, Apart) else "") or found.text
     path = _steps(before, (name for name in way if name in before.named))
-    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", path or ends)
+    return _refusal(CODES.get(found.code, "kind"), "apart", path or ends, why=why, **names)
 
 
 def programs(place: Place) -> list[str]:
@@ -200,15 +200,16 @@ def _is_kernel_matter(reason: Reason) -> bool:
     return reason.code in (NotFused.LIBRARY_CALL, NotFused.WHOLE_REDUCTION, NotFused.REDUCED_OUTER_AXIS, NotFused.LEVEL)
 
 
-def _via(place: Place, through: Sequence[str], pair: Pair) -> str:
+def _via(place: Place, through: Sequence[str], pair: Pair) -> str | Message:
     """What stands on the way: what NumPy runs, else what is in another cluster, else in other kernels."""
     host = [name for name in through if place.home(name) is None]
     if host:
-        return f"{' and '.join(map(place.text, host[:3]))}, which NumPy runs"
+        return Message("blocker.via_numpy", {"names": " and ".join(map(place.text, host[:3]))})
     work = [name for name in through if not is_move(place.named[name])] or list(through)
     homes = {home.name for name in work if (home := place.home(name)) is not None and home is not place.home(pair[1])}
     if homes:
-        return f"{' and '.join(map(place.text, work[:3]))} in {' and '.join(sorted(homes))}"
+        names = " and ".join(map(place.text, work[:3]))
+        return Message("blocker.via_clusters", {"names": names, "clusters": " and ".join(sorted(homes))})
     return " and ".join(map(place.text, work[:3]))
 
 

@@ -59,7 +59,8 @@ class WhatIf:
         """As docs/reference/report-format.md has the result of a what-if."""
         answer = as_json(self)
         asked = {"plan": answer.pop("plan"), "function": answer.pop("function")}
-        return {**answer, "question": self.question.to_json() | asked}
+        refusal = self.refusal and self.refusal.to_json()
+        return {**answer, "question": self.question.to_json() | asked, "refusal": refusal}
 
     def __str__(self) -> str:
         head = f"{self.title}{at(self.lines)}"
