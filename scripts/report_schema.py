@@ -32,7 +32,7 @@ import type { Json } from '../base/read';
 BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", dict: "any"}
 #: Words that the panel knows as keys of other records alone: its widget may have 60 kB.
 UNREAD = {
-    "Report": "version show", "Cell": "executionCount", "Advice": "advice args", "FirstRun": "calls", "Op": "within flip",
+    "Report": "version show", "Cell": "executionCount", "FirstRun": "calls", "Op": "within flip",
     "Repeated": "loops runs seconds", "Plan": "calls seconds", "Kernel": "bytesSaved", "Nearest": "index abs boundUlp",
     "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",

@@ -13,6 +13,7 @@ import {
   unbroken
 } from '../src/core/base/format';
 import { wrap } from '../src/core/base/shapes';
+import { ulps } from '../src/core/report/numerics';
 import units from './fixtures/units.json';
 import { measure } from './helpers';
 
@@ -35,6 +36,7 @@ test('a number is written as Python writes it', () => {
   check(units.percent, percent);
   check(units.counted, some);
   check(units.ratio, ratio);
+  check(units.ulps, ulps);
 });
 
 test('lines that follow one another are a range', () => {

@@ -5,7 +5,9 @@ The panel has the same in extension/src/core/base/format.ts; both are tested on 
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from math import ceil
 from typing import Any
 
 from jitlab.support.later import Later
@@ -52,6 +54,18 @@ def short_duration(seconds: float) -> str:
 def percent(part: float) -> str:
     """0.934 -> "93 %"."""
     return "< 1 %" if 0 < part < 0.01 else f"{fixed(part * 100, 0)} %"
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """0.000012345 -> "1.23e-05"; "" of what is not finite or not known. Of errors, whose size is all there is to say."""
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def ulps(count: float) -> str:
+    """5.01 -> "5.1 ULP"; rounded up, so that what it says is never less than what is."""
+    if count < 10:
+        return f"{ceil(count * 10 - 1e-9) / 10:g} ULP"
+    return f"{ceil(count - 1e-9):,} ULP" if count < 1e7 else f"{re.sub(r'(?<=e.)0+', '', f'{count:.1e}')} ULP"
 
 
 def amount(number: int) -> str:

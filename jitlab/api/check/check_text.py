@@ -48,7 +48,8 @@ def output_text(output: OutputCheck) -> str:
     lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
     lines += [f"    {text}" for text in _elsewhere(output)]
     if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):
-        lines.append(f"    the bound is checked against {output.reference}; NumPy itself is off by {_ulps(output.numpy_ulp)}")
+        off = units.ulps(output.numpy_ulp)
+        lines.append(f"    the bound is checked against {output.reference}; NumPy itself is off by {off}")
     if output.differing and output.worst is not None and not output.ok:
         index, theirs, ours = output.worst
         place = f"[{', '.join(map(str, index))}]" if index else ""
@@ -73,12 +74,11 @@ def _error(output: OutputCheck) -> str:
     near = output.nearest
     floats = output.dtype.startswith(("float", "complex"))
     if near is not None and floats and near.abs and near.bound_abs:
-        parts.append(f"{_ulps(near.ulp)} of {_ulps(near.bound_ulp)} allowed, where it comes nearest to its bound")
+        parts.append(f"{units.ulps(near.ulp)} of {units.ulps(near.bound_ulp)} allowed, where it comes nearest to its bound")
     elif near is not None and floats and near.abs:
-        parts.append(f"{_ulps(near.ulp)}, where none is allowed")
+        parts.append(f"{units.ulps(near.ulp)}, where none is allowed")
     elif output.max_abs:
-        relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
-        parts.append(f"off by {output.max_abs:.2g} at most{relative}{f', {_ulps(output.max_ulp)}' if floats else ''}")
+        parts.append(f"off by {_at_most(output)}{f', {units.ulps(output.max_ulp)}' if floats else ''}")
     if output.nan:
         parts.append(f"{units.counted(output.nan, 'element')} NaN on one side alone")
     if output.inf:
@@ -91,12 +91,16 @@ def _error(output: OutputCheck) -> str:
     return "; ".join([*parts, f"in {units.counted(output.differing, 'element')}"]) + f" ({_allowed(output)})"
 
 
+def _at_most(output: OutputCheck) -> str:
+    relative = f", {units.figure(output.max_rel, 2)} relative" if output.max_rel else ""
+    return f"{units.figure(output.max_abs, 2)} at most{relative}"
+
+
 def _elsewhere(output: OutputCheck) -> list[str]:
     """The largest errors of all elements, which need not be those nearest to their bounds."""
     if output.nearest is None or not output.nearest.abs or not output.max_abs or output.dtype[0] not in "fc":
         return []
-    relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
-    text = f"from NumPy {output.max_abs:.2g} at most{relative}, {_ulps(output.max_ulp)}"
+    text = f"from NumPy {_at_most(output)}, {units.ulps(output.max_ulp)}"
     if not output.cancels:
         return [text]
     return [f"{text}: there the terms nearly cancel, so ULP of what is left mean little; the bound goes with the terms"]
@@ -105,11 +109,7 @@ def _elsewhere(output: OutputCheck) -> list[str]:
 def _allowed(output: OutputCheck) -> str:
     if output.bound_ulp is None:
         return "no bound is stated"
-    return f"allowed there: {_ulps(output.bound_ulp)}" if output.bound_ulp else "allowed: none"
-
-
-def _ulps(count: float) -> str:
-    return f"{count:.2g} ULP" if count < 100 else f"{count:,.0f} ULP" if count < 1e7 else f"{count:.1e} ULP"
+    return f"allowed there: {units.ulps(output.bound_ulp)}" if output.bound_ulp else "allowed: none"
 
 
 

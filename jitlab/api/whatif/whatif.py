@@ -107,7 +107,7 @@ _ROWS: tuple[tuple[str, Callable[[Side], str]], ...] = (
 
 
 def _ulp(error: float | None) -> str:
-    return "NaN or infinite on one side" if error is None else f"{error:.3g} ULP"
+    return "NaN or infinite on one side" if error is None else units.ulps(error)
 
 
 @dataclass(frozen=True)

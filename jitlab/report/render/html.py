@@ -227,15 +227,11 @@ def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
 def _numerics(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("output", "plan", "cluster", "lines", "off by at most", "ULP nearest to the bound", "allowed there", "", "why")
     return "Beside NumPy", _table(heads, (
-        (n["output"], n["plan"], n["cluster"], _lines(n), _figure(n["max_abs"]),
-         _figure(n["nearest"]["ulp"] if n.get("nearest") else n["max_ulp"]), _figure(n["bound_ulp"]),
+        (n["output"], n["plan"], n["cluster"], _lines(n), units.figure(n["max_abs"]),
+         units.figure(n["nearest"]["ulp"] if n.get("nearest") else n["max_ulp"]), units.figure(n["bound_ulp"]),
          "within" if n["ok"] else "OUT OF BOUNDS", n["guilty"]["text"] if n["guilty"] else n.get("note", ""))
         for n in data.get("numerics", ())
     ))  # fmt: skip
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
 
 
 def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:

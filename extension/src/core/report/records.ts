@@ -24,8 +24,8 @@ export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amoun
   /** bytes */ bytesMoved: number(v.bytes_moved), /** bytes */ bytesSaved: number(v.bytes_saved),
   comparedOnce: flag(v.compared_once), firstRun: maybe(v.first_run, readFirstRun),
   repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest) });
-export const readAdvice = (v: Json) => ({ text: text(v.text), code: text(v.code) || null, why: text(v.why) || null,
-  section: text(v.section) });
+export const readAdvice = (v: Json) => ({ text: text(v.text), advice: text(v.advice), args: v.args,
+  code: text(v.code) || null, why: text(v.why) || null, section: text(v.section) });
 export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
   /** share */ quickShare: number(v.quick_share), text: text(v.text) });
 export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ mean: number(v.mean),
