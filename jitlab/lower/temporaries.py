@@ -16,11 +16,13 @@ from jitlab.ir import (
     Stored,
     Temporary,
     in_two,
+    in_words,
     inner_nodes,
     is_operation,
     of_one_expression,
 )
 from jitlab.ir.programs.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
+from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.casts import Cast
@@ -65,15 +67,13 @@ def temporaries(
         maker = known.get(name, cluster.nodes[-1])
         copy = copies.get(maker.name)
         if kind == "partial":
-            text = f"{called(maker)} works in blocks, whose results are joined in a fixed order"
-            reason = Reason(Stored.PARTIAL_RESULTS, text)
+            reason = _stored(Stored.PARTIAL_RESULTS, "blocks", name=called(maker))
         elif kind == "operand":
-            text = f"{called(maker)} is a call of a library, which reads its operand row after row"
-            reason = Reason(Stored.LIBRARY_OPERAND, text)
+            reason = _stored(Stored.LIBRARY_OPERAND, "operand_rows", name=called(maker))
         elif copy is not None:
             reason = copy.reason
         else:
-            reason = Reason(Stored.KEPT, f"{called(maker)} needs it as it was before it is overwritten")
+            reason = _stored(Stored.KEPT, "kept_before", name=called(maker))
         name = f"{maker.name} {'in blocks' if kind == 'partial' else 'operand' if kind == 'operand' else 'copy'}"
         result.append(Temporary(name, cluster.name, maker, (maker,), nbytes, reason))
     return result
@@ -165,18 +165,22 @@ class _Whole:
 def _why_stored(node: Node, consumers: Sequence[Node], whole: _Whole) -> Reason:
     """Why a value lies in memory although no edge was cut: one kernel makes and reads it, or nothing reads it."""
     if any(hasattr(reader.op, "graphs") for reader in consumers):
-        return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {called(node)} in its body")
+        return _stored(Stored.LOOP_VALUE, "body_reads", name=called(node))
     if node in whole.carried or node.op.name == "Item" or hasattr(node.op, "graphs"):
-        return Reason(Stored.LOOP_VALUE, f"a loop carries {called(node)} from turn to turn")
+        return _stored(Stored.LOOP_VALUE, "carried", name=called(node))
     stages = whole.readers(node)
     if not consumers and not stages:
-        return in_two(Stored.UNREAD, f"nothing reads {called(node)}", ":", "it is computed for the errors that it may raise")
+        return in_two(Stored.UNREAD, Message("stored.unread", {"name": called(node)}), ":", Message("stored.may_raise"))
     own = {stage.node for stage in stages}
     late = [stage for stage in stages if not own.isdisjoint(stage.reads)] or stages
     readers = [n for stage in late for n in stage.computed if node in n.inputs and is_operation(n)] or consumers
-    reads = "read" if len(readers) > 1 else "reads"
-    text = f"{called_all(readers)} {reads} {called(node)} in a later loop of the kernel than the one that makes it"
-    return Reason(Stored.KEPT, text)
+    if len(readers) > 1:
+        return _stored(Stored.KEPT, "later_loop_of", readers=called_all(readers), name=called(node))
+    return _stored(Stored.KEPT, "later_loop", reader=called_all(readers), name=called(node))
+
+
+def _stored(code: Stored, row: str, **args: str) -> Reason:
+    return in_words(code, Message(f"stored.{row}", args))
 
 
 def _makers(kernels: Sequence[Kernel]) -> dict[str, tuple[str, str]]:

@@ -11,8 +11,9 @@ from jitlab.ir.extents import Moving, plain
 from jitlab.ir.graphs.bodies import body_sources, inner_nodes
 from jitlab.ir.graphs.called import told_node
 from jitlab.ir.graphs.graph import Node
+from jitlab.messages import Message
 
-from .reasons import Copied, Reason, Stored
+from .reasons import Copied, Reason, Stored, in_words
 
 if TYPE_CHECKING:
     from .plan import Cluster, Clustering, Edge, KernelInfo, Plan
@@ -221,7 +222,7 @@ def _temporaries(plan: Plan) -> list[dict[str, Any]]:
             "plan": plan.title, "cluster": c.name, "name": node.name, "producer": node.name,
             "consumers": [reader.name for reader in readers], "bytes": node.type.nbytes, "place": "result",
             "lines": spans(node.sources), "consumer_lines": line_numbers(readers),
-            "reason": Reason(Stored.LEAVES_CLUSTER, _reader_text(readers[0], plan.clustering)).to_json(),
+            "reason": in_words(Stored.LEAVES_CLUSTER, _reader_said(readers[0], plan.clustering)).to_json(),
         }
         for c, node, readers in _between(plan.clustering)
     ]  # fmt: skip
@@ -238,10 +239,11 @@ def _between(clustering: Clustering) -> Iterable[tuple[Cluster, Node, list[Node]
                 yield c, node, readers
 
 
-def _reader_text(reader: Node, clustering: Clustering) -> str:
+def _reader_said(reader: Node, clustering: Clustering) -> Message:
     home = next((c.name for c in clustering.clusters if reader in c.members), None)
-    name = told_node(reader)
-    return f"{name} is in {home}" if home else f"NumPy runs {name}"
+    if home is None:
+        return Message("stored.numpy_reads", {"reader": told_node(reader)})
+    return Message("stored.read_in", {"reader": told_node(reader), "cluster": home})
 
 
 # ---- what is counted

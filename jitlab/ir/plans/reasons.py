@@ -179,16 +179,18 @@ def because(
     return Reason(code, text, evidence, size_in=size_in, args=args, detail=said)
 
 
-def in_words(code: Stays, said: Message, evidence: tuple[Any, ...] = ()) -> Reason:
+def in_words(code: Stays | NotFused | Stored, said: Message, evidence: tuple[Any, ...] = ()) -> Reason:
     """A reason in the words of a message of its group."""
     return Reason(code, str(said), evidence, args=said.args, detail=said.name)
 
 
 def in_two(
-    code: Apart | NotFused | Stored, clause: str, mark: str, rest: str, evidence: tuple[Any, ...] = (), says_size: bool = False
-) -> Reason:
-    """A reason of a clause, a mark behind it, and what follows, which may say the size."""
-    return Reason(code, f"{clause}{mark} {rest}", evidence, clause, rest, "rest" if says_size else "")
+    code: NotFused | Stored, clause: Message, mark: str, rest: Message, evidence: tuple[Any, ...] = (),
+    size_in: Literal["clause", "rest", ""] = "",
+) -> Reason:  # fmt: skip
+    """A reason of a clause, a mark behind it, and what follows. `size_in`: which of them says the size."""
+    first, then, args = str(clause), str(rest), {**clause.args, **rest.args}
+    return Reason(code, f"{first}{mark} {then}", evidence, first, then, size_in, args, clause.name)
 
 
 @dataclass(frozen=True)

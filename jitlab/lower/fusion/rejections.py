@@ -16,6 +16,7 @@ from jitlab.ir import (
     Reason,
     Rejection,
     Shape,
+    in_words,
     inner_nodes,
     is_operation,
 )
@@ -203,16 +204,15 @@ def _owner(node: Node) -> Node:
 
 def _edge_where_it_lies(producer: Node, stage: Stage, source: Node) -> Edge:
     (obstacle,) = stage.rejected[source]
-    code, name, consumer = obstacle.code, called(producer), called(stage.node)
+    code, args = obstacle.code, {"name": called(producer), "lines": lines_of(stage.node)}
     if code is NotFused.LIBRARY_CALL:
-        text = f"a library call reads {name} where it lies"
+        row = "read_there"
     elif code is NotFused.UPDATED:
-        text = f"{consumer} writes a part of {name} where it lies"
+        row, args["reader"] = "written_there", called(stage.node)
     else:
-        text = f"{consumer} is a loop or branch of its own"
-    names = (stage.node.name,)
-    reason = Reason(code, f"{text} ({lines_of(stage.node)})", names)
-    nbytes = source.type.nbytes
+        row, args = "own_loop", {"reader": called(stage.node), "lines": args["lines"]}
+    names, nbytes = (stage.node.name,), source.type.nbytes
+    reason = in_words(code, Message(f"notfused.{row}", args), names)
     return Edge(producer, stage.node, reason, nbytes, None, (Rejection(code, names, obstacle.evidence or names, nbytes),))
 
 

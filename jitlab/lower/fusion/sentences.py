@@ -9,7 +9,7 @@ from typing import Any
 from jitlab.ir import Node, NotFused, Reason, in_two
 from jitlab.ir.graphs.dot import line_text
 from jitlab.lower.value_names import called
-from jitlab.messages import units
+from jitlab.messages import Message
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -21,7 +21,7 @@ from .recomputing import weight
 from .stages import Stage
 
 #: A clause; or one and another behind it, which says what follows.
-Words = str | tuple[str, str]
+Words = Message | tuple[Message, Message]
 
 
 @dataclass(frozen=True)
@@ -57,25 +57,31 @@ class Between:
 def reason_of(at: Between, obstacle: Obstacle, evidence: tuple[Any, ...]) -> Reason:
     """The reason: a clause, and what more there is to say; where the value lies and its bytes come last."""
     code, operand = obstacle.code, obstacle.node
-    name, size, lines = called(at.producer), units.size(at.producer.type.nbytes), lines_of(at.producer)
+    named = {"name": called(at.producer), "bytes": at.producer.type.nbytes}
+    placed = {**named, "lines": lines_of(at.producer)}
     if code is NotFused.CUT:
         return cut(operand, evidence)
     if code is NotFused.LEVEL:
-        return in_two(code, "level O0 gives each operation its own kernel", ";", f"{name} is {size}", evidence, says_size=True)
+        return in_two(code, _said("level"), ";", _said("named", **named), evidence, "rest")
     if code is NotFused.GATHERED:
-        why = f"{called(at.pick)} may read any element of it, where an index array says ({lines_of(at.pick)})"
-        return replace(in_two(code, f"{name} is read again, {size}", ".", why, evidence), size_in="clause")
+        why = _said("any_element", pick=called(at.pick), pick_lines=lines_of(at.pick))
+        return in_two(code, _said("gathered", **named), ".", why, evidence, "clause")
     words = WORDS[code](at, operand)
-    if not isinstance(words, str):
-        return in_two(code, words[0], ":", f"{words[1]}; {size} ({lines})", evidence, says_size=True)
+    if not isinstance(words, Message):
+        first, then = words
+        return in_two(code, first, ":", _said("then_size", then=then, **placed), evidence, "rest")
     if code in UNNAMED:
-        return in_two(code, words, ";", f"{name} is {size} ({lines})", evidence, says_size=True)
-    return Reason(code, f"{words}; {size} ({lines})", evidence, size_in="clause")
+        return in_two(code, words, ";", _said("named_in", **placed), evidence, "rest")
+    return replace(in_two(code, words, ";", _said("size_in", **placed), evidence, "clause"), clause="", rest="")
 
 
 def cut(node: Node, evidence: tuple[Any, ...] = ()) -> Reason:
     """Of an edge that a what-if cuts."""
-    return in_two(NotFused.CUT, "Cut", ":", f"{called(node)} is stored", evidence)
+    return in_two(NotFused.CUT, _said("cut"), ":", _said("stored", name=called(node)), evidence)
+
+
+def _said(row: str, **args: Any) -> Message:
+    return Message(f"notfused.{row}", args)
 
 
 def lines_of(node: Node) -> str:
@@ -86,77 +92,66 @@ def lines_of(node: Node) -> str:
 UNNAMED = {NotFused.LIBRARY_CALL, NotFused.UPDATED, NotFused.TOO_LONG, NotFused.TOO_MANY_VALUES, NotFused.NUMBER}
 
 
-def _library(at: Between, operand: Node) -> str:
+def _library(at: Between, operand: Node) -> Message:
     if "gemm" in (at.stage.kind, at.made.kind):
-        return "a library call reads and writes whole matrices"
-    return f"a library call {'gives its result as a whole' if at.made.kind == 'call' else 'reads its operand where it lies'}"
+        return _said("whole_matrices")
+    row = "whole_result" if at.made.kind == "call" else "reads_operand"
+    return _said(row)
 
 
-def _loop(at: Between, operand: Node) -> str:
+def _loop(at: Between, operand: Node) -> Message:
     if ALONE.get(at.made.kind) is NotFused.LOOP:
-        return f"{called(at.producer)} is a loop or branch of its own, which ends before it is read"
-    return f"{called(at.stage.node)} is a loop or branch of its own, which begins when it is complete"
+        return _said("loop_ends", name=called(at.producer))
+    return _said("loop_begins", stage=called(at.stage.node))
 
 
 def _scan(at: Between, operand: Node) -> Words:
-    name, reader = called(at.producer), called(at.reader)
+    ends = {"name": called(at.producer), "reader": called(at.reader)}
     if at.stage.kind == "scan" and at.made.kind == "scan":
         if operand is at.producer:
-            return f"{name} and {reader} run along two axes, or both ways along one", "each is a loop of its own"
-        return f"{name} is made in the loops of {called(operand)}, and {reader} runs along another axis, or the other way"
+            return _said("two_axes", **ends), _said("each_alone")
+        return _said("other_scan", nest=called(operand), **ends)
     if at.made.kind == "scan":
-        return f"{name} is made in the loop of {called(operand)}, which runs in order along one axis and reduces nothing"
-    return f"{reader} runs in order along one axis, and {name} is made in the loops of a reduction"
+        return _said("in_order", name=ends["name"], nest=called(operand))
+    return _said("scan_after", **ends)
 
 
-def _other_axes(at: Between, operand: Node) -> str:
-    total = called(at.stage.node)
-    which = "other axes than they do" if at.stage.suffix else "an outer axis"
-    return f"{total} reduces {which}, so its loops go another way than those that make {called(at.producer)}"
+def _other_axes(at: Between, operand: Node) -> Message:
+    row = "other_axes" if at.stage.suffix else "outer_axis"
+    return _said(row, stage=called(at.stage.node), name=called(at.producer))
+
+
+def _updated(at: Between, operand: Node) -> Message:
+    return _said("changed_there", stage=called(at.stage.node)) if at.stage.kind == "update" else _said("part_written")
 
 
 WORDS: dict[NotFused, Callable[[Between, Node], Words]] = {
-    NotFused.RECOMPUTE_IS_EXPENSIVE: lambda at, _: (
-        f"{called(at.producer)} is read at {at.places} places, and to compute it at each takes {at.again:.0f} operations more"
+    NotFused.RECOMPUTE_IS_EXPENSIVE: lambda at, _: _said(
+        "expensive", name=called(at.producer), places=at.places, operations=round(at.again)
     ),
     NotFused.LIBRARY_CALL: _library,
     NotFused.LOOP: _loop,
-    NotFused.UPDATED: lambda at, _: (
-        f"{called(at.stage.node)} is changed where it lies, in loops of its own"
-        if at.stage.kind == "update"
-        else "part of an array is written"
+    NotFused.UPDATED: _updated,
+    NotFused.NUMBER: lambda at, _: _said("number", stage=called(at.stage.node)),
+    NotFused.OVERLAP: lambda at, _: _said(
+        "overlap", name=called(at.producer), stage=called(at.stage.node), stage_lines=lines_of(at.stage.node)
     ),
-    NotFused.NUMBER: lambda at, _: f"{called(at.stage.node)} is a number, which is computed at its place in the order",
-    NotFused.OVERLAP: lambda at, _: (
-        f"{called(at.producer)} is made of elements of {called(at.stage.node)} that {lines_of(at.stage.node)} overwrites"
-    ),
-    NotFused.WHOLE_REDUCTION: lambda at, _: f"{called(at.producer)} needs all elements before the first one that reads it",
-    NotFused.REDUCED_OUTER_AXIS: lambda at, _: (
-        f"{called(at.producer)} is reduced over an outer axis, so every row has to be read first"
-    ),
-    NotFused.RESHAPED: lambda at, _: f"{called(at.producer)} is read under another shape",
-    NotFused.DIFFERENT_SPACE: lambda at, _: f"{called(at.producer)} is read over another space than it is made in",
-    NotFused.READ_AGAIN: lambda at, operand: (
-        f"{called(at.reader)} reads elements of {called(operand)} that other turns of the loop make"
-    ),
+    NotFused.WHOLE_REDUCTION: lambda at, _: _said("whole_reduction", name=called(at.producer)),
+    NotFused.REDUCED_OUTER_AXIS: lambda at, _: _said("reduced_outer_axis", name=called(at.producer)),
+    NotFused.RESHAPED: lambda at, _: _said("reshaped", name=called(at.producer)),
+    NotFused.DIFFERENT_SPACE: lambda at, _: _said("different_space", name=called(at.producer)),
+    NotFused.READ_AGAIN: lambda at, operand: _said("read_again", reader=called(at.reader), other=called(operand)),
     NotFused.SCAN: _scan,
-    NotFused.WAITS: lambda at, operand: (
-        f"{called(at.reader)} also reads {called(operand)}, which is known when {called(at.producer)} is complete"
+    NotFused.WAITS: lambda at, operand: _said(
+        "waits", reader=called(at.reader), other=called(operand), name=called(at.producer)
     ),
-    NotFused.AFTER_LOOPS: lambda at, _: f"{called(at.producer)} is made when the loops of its nest are done",
+    NotFused.AFTER_LOOPS: lambda at, _: _said("after_loops", name=called(at.producer)),
     NotFused.OTHER_AXES: _other_axes,
-    NotFused.CLOSED: lambda at, _: (
-        f"{called(at.producer)} is made in a nest that reduces and stores values, which takes nothing more"
-    ),
+    NotFused.CLOSED: lambda at, _: _said("closed", name=called(at.producer)),
     NotFused.ORDER: lambda at, operand: (
-        f"{called(at.producer)} is made in the loops of {called(operand)}, after which that nest takes nothing",
-        f"{called(at.reader)} comes later",
+        _said("order", name=called(at.producer), nest=called(operand)), _said("later", reader=called(at.reader))
     ),
-    NotFused.LATER_NEST: lambda at, operand: (
-        f"{called(at.reader)} is done in the loops of {called(operand)}, a later nest with which it shares what it reads"
-    ),
-    NotFused.TOO_MANY_VALUES: lambda at, _: f"one nest stores and reduces at most {MOST_STAGES} values",
-    NotFused.TOO_LONG: lambda at, _: (
-        f"one nest has at most {MOST_OPERATIONS} operations, {MOST_DEEP} of them one after the other"
-    ),
-}
+    NotFused.LATER_NEST: lambda at, operand: _said("later_nest", reader=called(at.reader), nest=called(operand)),
+    NotFused.TOO_MANY_VALUES: lambda at, _: _said("too_many_values", most=MOST_STAGES),
+    NotFused.TOO_LONG: lambda at, _: _said("too_long", most=MOST_OPERATIONS, deepest=MOST_DEEP),
+}  # fmt: skip
