@@ -318,7 +318,7 @@ def rebuilt(
 
 
 def test_what_is_told_is_true_in_random_graphs():
-    """Every change told that is a mark or a setting is made on a graph of its own."""
+    """Every change told is made on a graph of its own."""
     r = random.Random(3)
     told = 0
     for _ in range(100):
@@ -333,7 +333,7 @@ def test_what_is_told_is_true_in_random_graphs():
             what = questions(before)[number]
             flip = flip_search.Advisor(before)(what)
             asked = (what.producer, what.consumer) if isinstance(what, Edge) else (what,)
-            if flip is None or flip.change in (Change.CAST, Change.COMPUTE_TWICE):
+            if flip is None:  # test_undoing_all.py: several changes, or none at all
                 continue
             graph, settings, asked = changed(graph, options, flip, asked, before)
             assert together(cluster(graph, **settings), asked), flip
