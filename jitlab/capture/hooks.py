@@ -39,6 +39,7 @@ from .rewrite.convert import converted
 from .rewrite.staleness import may_have_changed
 from .state import Capture, Stores, current_capture
 from .tracers.array_methods import method
+from .tracers.flat import Flat
 from .tracers.number import Number
 from .tracers.symbolic import SymbolicRange, call_builtin
 from .tracers.tensor import Tensor, no_value
@@ -178,7 +179,7 @@ class Hooks:
     def place(self, owner: Any) -> Any:
         """The object of a store `owner[...] = v` or `owner.name = v`."""
         capture = current_capture()
-        if capture is None or isinstance(owner, Tensor):
+        if capture is None or isinstance(owner, (Tensor, Flat)):
             return owner
         if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
             return capture.value(owner)
@@ -552,6 +553,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
                 args = tuple(map(as_one, args))
             elif function is range:
                 check_position(capture, args)
+        if function in _TAKING and args and isinstance(args[0], Flat) and args[0].iterator is None:
+            args = (args[0].taken(), *args[1:])
         if function in (max, min) and len(args) == 1 and type(args[0]) in (list, tuple) and len(args[0]) > 1:
             if any(isinstance(x, Tensor) for x in args[0]):
                 args = tuple(args[0])  # one of them, as Python compares them
@@ -666,9 +669,15 @@ def _of_traced(function: Any, x: Tensor) -> Any:
         return 0
     if function is sum and x.ndim:
         return 0 + np.sum(x, axis=0, dtype=np.int64 if x.dtype.kind == "b" else x.dtype)
+    if function in (max, min) and x.ndim == 1:
+        return rolling.reduced(x.capture, function, x, False, None, _itself)  # type: ignore[arg-type]  # it is a Capture
     if function in (any, all) and x.ndim == 1:
         return conditions.python_number(bool, x.any() if function is any else x.all())
     return NotImplemented
+
+
+def _itself(x: Any) -> Any:
+    return x
 
 
 def _getattr(capture: Capture, x: Any, name: str, *default: Any) -> Any:
@@ -741,6 +750,8 @@ _WITHOUT_EFFECTS = (
 )  # fmt: skip
 
 _NUMBERS = (float, int, bool, complex)
+#: What takes all elements of an iterator.
+_TAKING = frozenset({any, all, sum, max, min, sorted})
 #: What asks for the type of its argument.
 _OF_A_TYPE = (isinstance, type, callable, issubclass)
 

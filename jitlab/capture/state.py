@@ -25,7 +25,7 @@ from .control.python_values import python_values
 from .drivers.leaving import Given, plain_value
 from .effect_log import Memory
 from .numpy_calls.draws import begin, is_generator
-from .numpy_calls.functions import call_function
+from .numpy_calls.index_grids import of_grid
 from .positions import call_site, describe, here, spans
 from .tracers.arrays import Arrays, Input, Place
 from .tracers.tensor import Cell, Tensor, current, current_capture, no_value
@@ -154,8 +154,9 @@ class Capture(Arrays):
     def load_item(self, owner: Any, key: Any) -> Any:
         if type(owner) is np.ndarray:
             owner = self.value(owner)
-        if (owner is np.r_ or owner is np.c_) and any(isinstance(self.value(part), Tensor) for part in _parts(key)):
-            return self.perform(call_function, owner.__getitem__, (key,), {})
+        found = of_grid(self, owner, key)
+        if found is not NotImplemented:
+            return found
         check_key(owner, key)
         value = owner[key]
         if self.memory is not None:

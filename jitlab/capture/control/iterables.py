@@ -196,7 +196,7 @@ def _as_extent(x: Any) -> int:
     return extent
 
 
-def _of_product(capture: Capture, number: int, counts: Sequence[int]) -> Sequence[int]:
+def of_product(capture: Capture, number: int, counts: Sequence[int]) -> Sequence[int]:
     """Of the last part the number counts up first."""
     rest, found = capture.integer(number), []
     for count in reversed(counts[1:]):
@@ -232,7 +232,7 @@ def _call_product(capture: Capture, *parts: Any, repeat: Any = 1) -> Any:
     if not is_known or type(repeat) is not int or repeat < 0:
         return NotImplemented
     parts *= repeat
-    return Combined(parts, lambda: itertools.product(*parts), math.prod, _of_product) if parts else NotImplemented
+    return Combined(parts, lambda: itertools.product(*parts), math.prod, of_product) if parts else NotImplemented
 
 
 def _call_choice(choose: Any, capture: Capture, part: Any, length: Any) -> Any:
@@ -249,7 +249,7 @@ def _call_ndindex(capture: Capture, *shape: Any) -> Any:
     if not shape or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape):
         return NotImplemented
     parts = [Counted(0, n, 1) for n in shape]
-    return Combined(parts, lambda: itertools.product(*parts), math.prod, _of_product)
+    return Combined(parts, lambda: itertools.product(*parts), math.prod, of_product)
 
 
 def _call_ndenumerate(capture: Capture, x: Any) -> Any:
@@ -257,7 +257,7 @@ def _call_ndenumerate(capture: Capture, x: Any) -> Any:
         return NotImplemented
     parts = [Counted(0, n, 1) for n in x.type.shape]
     return Combined(
-        parts, lambda: ((at, x[at]) for at in itertools.product(*parts)), math.prod, _of_product, lambda *at: (at, x[at])
+        parts, lambda: ((at, x[at]) for at in itertools.product(*parts)), math.prod, of_product, lambda *at: (at, x[at])
     )
 
 
@@ -303,4 +303,7 @@ def call_iterable(capture: Capture, function: Any, args: Sequence[Any], kwargs: 
 #: What `call_iterable` knows.
 ITERATORS = frozenset({enumerate, zip, reversed, *_COMBINING})
 
-__all__ = ["ITERATORS", "Counted", "Counting", "Iteration", "TracedRange", "call_iterable", "counted", "iteration"]
+__all__ = [
+    "ITERATORS", "Combined", "Counted", "Counting", "Iteration", "TracedRange", "call_iterable", "counted", "iteration",
+    "of_product",
+]  # fmt: skip

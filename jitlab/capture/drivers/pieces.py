@@ -29,6 +29,7 @@ from jitlab.capture.guards.gathering import Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
+from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import is_converted, is_user_file
 from jitlab.capture.rewrite.convert import find_definition
@@ -36,6 +37,7 @@ from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import check_key
 from jitlab.capture.tracers.arrays import Input, Place, Policy
+from jitlab.capture.tracers.flat import Flat
 from jitlab.capture.tracers.indices import has_number, index_now, index_text
 from jitlab.capture.tracers.number import Number, as_known, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor, current
@@ -156,10 +158,13 @@ class CellCapture(ObjectsOfTheUser):
             self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
 
     def load_item(self, owner: Any, key: Any) -> Any:
-        if isinstance(owner, Tensor):
+        if isinstance(owner, (Tensor, Flat)):
             return owner[key]
         if type(owner) is np.ndarray or hasattr(owner, "__jitlab_tensor__"):
             return self.value(owner)[key]
+        found = of_grid(self, owner, key)
+        if found is not NotImplemented:
+            return found
         if isinstance(key, Number):
             key = key.known()
         if not isinstance(owner, (list, tuple, dict, str, bytes, range)):

@@ -84,7 +84,7 @@ def dtype_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
     return function(*map(stand_in, args), **{key: stand_in(x) for key, x in kwargs.items()})
 
 
-UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "setflags", "resize"})
+UNSUPPORTED_ATTRIBUTES = frozenset({"flags", "base", "ctypes", "data", "setflags", "resize"})
 
 #: Functions whose result has the axes of its arguments in memory, as ufuncs have.
 KEEP_ORDER = frozenset({np.where, np.clip, np.ndarray.clip})

@@ -29,6 +29,7 @@ from jitlab.capture.positions import describe, here
 from jitlab.ops.numpy_api.call_binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
+from .flat import Flat
 from .masked import Selection, reduced, selected
 from .subscripts import get_item, set_attribute, set_item
 from .tensor import Tensor
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     """`x.name` that Tensor itself does not have."""
+    if name == "flat":
+        return Flat(x)
     if name in ATTRIBUTES or name in VIEW_ATTRIBUTES:
         return real_or_imag(capture, x, name)
     if name in UNSUPPORTED_ATTRIBUTES or not hasattr(np.ndarray, name):
@@ -123,6 +126,8 @@ def _getattr(self: Tensor, name: str) -> Any:
 def _setattr(self: Tensor, name: str, value: Any) -> None:
     if name in Tensor.__slots__ or name == "shape":
         object.__setattr__(self, name, value)
+    elif name == "flat":
+        Flat(self)[:] = value
     else:
         set_attribute(self.capture, self, name, value)
 

@@ -12,6 +12,7 @@ import numpy as np
 from jitlab import errors
 from jitlab.capture.control.blocks import Block, Effects, enter
 from jitlab.capture.control.exactness import watch_cast
+from jitlab.capture.control.iterables import Counting
 from jitlab.capture.numpy_calls.functions import call_function
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.layouts import is_writeable
@@ -227,6 +228,8 @@ class Arrays(Loops):
             return tensor_of(x)
         if type(x) in (list, tuple):
             return changed(self.operand, x)
+        if isinstance(x, Counting) and x.iterator is None and hasattr(x, "values"):
+            return x.values()
         return self.deep_value(x)
 
     def deep_value(self, x: Any) -> Any:
