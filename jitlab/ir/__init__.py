@@ -7,7 +7,18 @@ from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, 
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graphs.bodies import Nest, every_node, inner_nodes
 from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
-from .graphs.graph import Graph, Node, Scope, ValueWanted, building_nothing, current_graph, interpret, outside, positions
+from .graphs.graph import (
+    Graph,
+    Node,
+    Scope,
+    ValueWanted,
+    building_nothing,
+    current_graph,
+    interpret,
+    located,
+    outside,
+    positions,
+)
 from .graphs.operation import (
     CONTROL,
     DEVICE,
@@ -150,6 +161,7 @@ __all__ = [
     "expression",
     "fixed",
     "interpret",
+    "located",
     "is_one",
     "name_values",
     "node_def",

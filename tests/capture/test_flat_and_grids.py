@@ -1,4 +1,4 @@
-"""`x.flat`, `np.mgrid`, `np.ogrid`, `np.r_`, `np.c_` under `jl.jit` and `jl.function`: what NumPy gives, and what it leaves."""
+"""`x.flat`, `np.mgrid`, `np.ogrid`, `np.r_` and `np.c_` under `jl.jit` and `jl.function`: values, and what they leave."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
 """`x[mask]`: what needs only x and the mask stays in the graph; everything else takes the elements out."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,21 @@ def test_a_write_through_another_mask_takes_the_elements_out():
 
     few = np.where(RNG.permutation(63).reshape(7, 9) < 5, 1.0, -1.0)
     np.testing.assert_array_equal(jl.function(program)(few.copy(), Y), program(few.copy(), Y))
+
+
+def rows_above(x):
+    y = x[x > 2]  # <- the line
+    z = x + 1
+    return y, z.sum()
+
+
+def test_a_refusal_names_the_line_of_the_subscript():
+    def caller(x):
+        found, total = rows_above(x)
+        return found, total
+
+    line = inspect.getsourcelines(rows_above)[1] + 1
+    for recorded in (jl.jit(fullgraph=True)(caller), jl.function(caller, jit_compile=True), jl.jit(fullgraph=True)(rows_above)):
+        with pytest.raises(jl.errors.InvalidArgumentError) as caught:
+            recorded(np.arange(5.0))
+        assert f"line {line}: y = x[x > 2]" in caught.value.where

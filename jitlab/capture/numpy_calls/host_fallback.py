@@ -14,7 +14,7 @@ from jitlab.capture.positions import describe, here, source_text
 from jitlab.capture.tracers.number import as_known
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import CaptureError, InvalidArgumentError, Unfit
-from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
+from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, located, plain
 from jitlab.messages import Message
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply
@@ -190,7 +190,8 @@ def evaluate(capture: Arrays, wanted: Node) -> Any:
 
 def must_compile(capture: Arrays, name: str, reason: Message | str) -> InvalidArgumentError:
     """What jit_compile=True answers to an operation that cannot be compiled."""
-    source = here()
+    source = located()  # what is deferred stands where the program says it, not where it is needed
+    source = source if isinstance(source, Source) else here()
     line = f" (line {source.line})" if source else ""
     mode = capture.policy.strict_name
     within = getattr(capture, "must_compile", "")  # the function whose jit_compile=True it is

@@ -437,6 +437,12 @@ def positions(locate: Callable[[], Source | Sources | None]) -> Iterator[None]:
         _locate.reset(token)
 
 
+def located() -> Source | Sources | None:
+    """The position that a node made now takes."""
+    locate = _locate.get()
+    return None if locate is None else locate()
+
+
 _current: ContextVar[Graph | None] = variable("jitlab_graph", None)
 _locate: ContextVar[Callable[[], Source | Sources | None] | None] = variable("jitlab_locate", None)
 
