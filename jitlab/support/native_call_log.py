@@ -237,10 +237,14 @@ def _sorted_out(lines: np.ndarray[Any, Any]) -> Iterator[Calls]:
 
 def _places(lines: np.ndarray[Any, Any]) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
     """The first lines of the notes, by the number of their site."""
-    number = int(lines[0, SITE])
-    if (lines[:: _about[number].lines, SITE] == number).all():  # one function alone, as in a loop
-        yield number, np.arange(0, len(lines), _about[number].lines)
-        return
+    size = _about[int(lines[0, SITE])].lines
+    if len(lines) % size == 0:
+        sites = lines[::size, SITE]
+        different = [int(sites[0])] if (sites == sites[0]).all() else np.unique(sites).tolist()
+        if all(number in _about and _about[number].lines == size for number in different):  # all notes are of one size
+            for number in different:
+                yield number, size * np.flatnonzero(sites == number)
+            return
     found: dict[int, list[int]] = {}
     numbers, at = lines[:, SITE].tolist(), 0
     while at < len(numbers):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.ir.plans.call_forms import Output
 from tests.capture.same import assert_same, leaves
 
 LOW, HIGH = np.array([0.5, 1.25, 2.0]), np.array([5.0, 6.0, 7.0])
@@ -424,4 +425,4 @@ def test_what_both_sides_make_anew_costs_nothing():
 
     f(LOW)
     (trace,) = (trace for traces in f._traces.values() for trace in traces)
-    assert len(trace.graph.outputs) == 1 and trace.is_bare
+    assert len(trace.graph.outputs) == 1 and trace.gives(int) == Output(0, False)

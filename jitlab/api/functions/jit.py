@@ -135,7 +135,7 @@ class Jit(Successor):
                 trace = self._last
                 if trace is not None and trace.stays_compiled and (gathered := trace.gather(args)) is not None:
                     if trace.costs.calls >= trace.next_entry:
-                        self.in_front.add_trace(self, trace, args, kwargs)
+                        self._served_by_c(args, kwargs)
                     return self._perform(trace, args, *gathered)
             if self._may_settle and config.settle != NEVER and not settling.here.compiled:
                 return self._settling_call(args, kwargs)
@@ -195,7 +195,8 @@ class Jit(Successor):
         """A call has run by the trace that stays: C answers the next ones where it came often."""
         trace = self._last
         if trace is not None and trace.costs.calls >= trace.next_entry:
-            self.in_front.add_trace(self, trace, args, kwargs)
+            if not self.in_front.add_trace(self, trace, args, kwargs) and not trace.is_warm:
+                warm_up(trace)
 
     def _new_trial(self, kind: settling.Kind) -> Trial:
         if len(self._trials) >= MOST_KINDS:
@@ -370,6 +371,8 @@ class Jit(Successor):
 
     # ---- running
     def _warm_up(self, trace: Any) -> None:
+        if isinstance(trace, CallTrace) and (not self._may_settle or config.settle == MEASURE):
+            return  # `_served_by_c` does, outside of what is measured
         settling.disturbed()
         if not trace.is_warm:
             trace.is_warm = True

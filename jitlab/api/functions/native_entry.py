@@ -131,23 +131,25 @@ class InFront:
         self._forms: set[Any] = set()  # of calls, which they answer
         self.tried: tuple[Any, Any] = None, None  # a trace, and what answers calls of it in a trial
 
-    def add_trace(self, function: Jit, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def add_trace(self, function: Jit, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """From now on C answers such calls by this trace, where that can be; while it is not decided that they run compiled,
-        only those that are tried so."""
+        only those that are tried so. Gives whether it does."""
         trace.next_entry *= 2
         gathered = trace.gather(function._bound_values(args, kwargs))
         if gathered is None or not self._is_own(function) or len(self._compiled) >= MAX_ENTRIES:
-            return
+            return False
         try:
             form = _form_of_call(function._signature.signature, trace, args, kwargs, gathered[0])
         except Undescribed:
-            return
+            return False
         seen = _known_by(trace, form)
-        if seen in self._forms or not isinstance(trace.executable, Executable):
-            return
+        if seen in self._forms:
+            return True
+        if not isinstance(trace.executable, Executable):
+            return False
         warm = trace.executable.warm(form, gathered[0])
         if warm is None:
-            return
+            return False
         counter = ctypes.c_int64(0)
         trace.costs.count_natively(counter)
         decided = trace.stays_compiled or not function._may_settle
@@ -156,11 +158,12 @@ class InFront:
             entry, _ = warm.make(events.busy.word, counter, otherwise, function.name)
             if not decided:
                 self.tried = trace, entry
-                return
+                return True
             self.tried = None, None
             self._compiled.append(entry)
             self._forms.add(seen)
             self._set(function)
+        return True
 
     def _is_own(self, function: Jit) -> bool:
         """Nobody has given the function's class another `__call__`."""
@@ -289,4 +292,4 @@ def warm_up(trace: Trace) -> None:
     def run_warm(inputs: Sequence[Any], keep: Any = keep) -> list[Any]:
         return entry(*inputs)  # type: ignore[no-any-return]
 
-    trace.run = run_warm
+    trace.run, trace.is_warm = run_warm, True

@@ -73,6 +73,7 @@ class Trace:
     run: Run | None = None
     is_warm: bool = False  # a C function runs it, or none can
     costs: Costs = field(default_factory=Costs)
+    is_warm: bool = False  # C runs the plan
     next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitlab.targets.target import Device
 
-from . import host_calls
+from . import host_calls, shelves
 from .argument_code import DATA
 from .buffers import pool
 from .entry import layout_is_known
@@ -65,6 +65,12 @@ def may_store_into(array: np.ndarray, others: Sequence[np.ndarray]) -> bool:
     return not any(np.may_share_memory(array, other) for other in others)
 
 
+def trim() -> None:
+    """Give memory that is kept for later arrays back to the system."""
+    pool.trim()
+    shelves.trim()
+
+
 class Memory(Device):
     """The processor's. Its methods are the functions above where a launch asks for them: one Python call each."""
 
@@ -74,5 +80,5 @@ class Memory(Device):
     contiguous = staticmethod(np.ascontiguousarray)  # type: ignore[assignment]
     empty = staticmethod(pool.empty)
     may_store_into = staticmethod(may_store_into)
-    trim = staticmethod(pool.trim)
+    trim = staticmethod(trim)
     raised = staticmethod(host_calls.raised)

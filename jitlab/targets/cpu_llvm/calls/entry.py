@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 FASTCALL_KEYWORDS = 0x82
 
-#: Scratch that a warm call may have on the stack.
-SCRATCH_BYTES = 1 << 14
-
-
 class _MethodDef(ctypes.Structure):
     _fields_ = (("name", ctypes.c_void_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_void_p))
 
@@ -91,15 +87,14 @@ def defined(name: bytes, code: int) -> int:
 
 
 def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) -> CEntry | None:
-    """A C function for plans with small results and little scratch. What a launcher stores into arguments is no result: nothing
-    of it may fail."""
+    """A C function for these launches. What a launcher stores into arguments is no result: nothing of it may fail."""
     stored = {new: old for launcher in launchers for new, old in launcher.lowered.in_place.items()}
     leaf_of = dict(zip(graph.parameters, form.inputs, strict=True))
     kept = {at: leaf_of[stored[n]] for at, n in enumerate(graph.outputs) if n in stored}
     form = replace(form, gives=with_stored(form.gives, kept))
     used_outputs = {*outputs_of(form.gives), *(position for _, position in form.writes)}
     made = {n: at for at, n in enumerate(graph.outputs) if n not in stored and at in used_outputs}
-    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n in made):
+    if not layout_is_known():
         return None
     found = {leaf.leaf: leaf for leaf in leaves_of_form(form)}
     if any(_type(found[leaf]) != (np.dtype(n.dtype), plain(n.shape)) for n, leaf in leaf_of.items()):
@@ -123,9 +118,8 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
                 pointers.append((slot, *place[node]))
         pointers += [(slot, "scratch", used + offset) for slot, offset in launcher.scratch]
         used += launcher.scratch_bytes
-        launches.append(Launch(_template(launcher, strides), launcher.code.address, tuple(pointers)))
-    if used > SCRATCH_BYTES:
-        return None
+        is_long = any(n.type.nbytes >= POOLED_BYTES for n in (*lowered.inputs, *lowered.outputs))
+        launches.append(Launch(_template(launcher, strides), launcher.code.address, tuple(pointers), is_long))
     results = {at: Result(np.dtype(n.dtype), plain(n.shape)) for n, at in made.items()}
     return CEntry(Warm(form, results, tuple(launches), used), launchers)
 

@@ -14,12 +14,20 @@ from jitlab.ir.plans.call_forms import Argument, CallForm, Output, Packed
 from jitlab.support import native_call_log
 from jitlab.support.lazy_dataclass import dataclass
 
-from .argument_code import DATA, Arguments
+from . import shelves
+from .argument_code import ALIGNED, DATA, ROWS, WRITEABLE, Arguments
+from .buffers import ALIGNMENT, POOLED_BYTES
 from .code_lines import OTHERWISE, Code
 from .context import DONE, PAUSED, STOPPED, ContextLayout
 from .note_code import Note
 
-NEW_FROM_DESCR, RETURN = 94, 76  # slots of NumPy's C API, fixed by its ABI
+NEW_FROM_DESCR, RETURN, SET_BASE = 94, 76, 282  # slots of NumPy's C API, fixed by its ABI
+
+#: Flags of an array in a block: in rows, aligned, writeable.
+OWN = ROWS | ALIGNED | WRITEABLE
+
+#: Scratch that a call may have on the stack.
+SCRATCH_BYTES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -33,11 +41,12 @@ class Result:
 @dataclass(frozen=True)
 class Launch:
     """One native function: the context to start from, where its address stands (it may change), and which memory goes to
-    which slot: ("leaf", number), ("output", position) or ("scratch", offset)."""
+    which slot: ("leaf", number), ("output", position) or ("scratch", offset). `is_long`: other threads run meanwhile."""
 
     template: np.ndarray
     run: ctypes.c_void_p
     pointers: tuple[tuple[int, str, int], ...]
+    is_long: bool
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,9 @@ class EntryCode:
         self.warm, self.api, self.code = warm, api, Code()
         code = self.code
         self.contexts = [code.room(f"[{len(launch.template)} x i64]", 64) for launch in warm.launches]
-        self.scratch = code.room(f"[{warm.scratch_bytes} x i8]", 128) if warm.scratch_bytes else ""
+        self.scratch = ""
+        if 0 < warm.scratch_bytes <= SCRATCH_BYTES:
+            self.scratch = code.room(f"[{warm.scratch_bytes} x i8]", ALIGNMENT)
         code.check_same("i64", code.new(f"load i64, ptr {code.pointer(busy)}"), "0")
         self.arguments = Arguments(code, warm.form)
         self.arguments.check()
@@ -71,6 +82,8 @@ class EntryCode:
         self.endings: list[str] = []
         for position, result in warm.results.items():
             self.made[position] = self._new_array(result)
+        if warm.scratch_bytes > SCRATCH_BYTES:
+            _, self.scratch = self._block(warm.scratch_bytes)
         for number, launch in enumerate(warm.launches):
             self._run(number, launch, note)
         self._store_results()
@@ -94,22 +107,41 @@ class EntryCode:
         """What was made and held so far goes."""
         return [f"{label}:", *(f"  call void @Py_DecRef(ptr {value})" for value in self.owned), f"  {then}"]
 
-    def _owns(self, value: str) -> str:
+    def _owns(self, value: str, otherwise: str = "ret ptr null") -> str:
         """A new reference; without memory for it, the call ends with the error."""
         label = self.code.label("lost")
-        self.endings += self._ending(label)
+        self.endings += self._ending(label, otherwise)
         self.code.check(self.code.new(f"icmp ne ptr {value}, null"), label)
         self.owned.append(value)
         return value
 
+    def _block(self, nbytes: int) -> tuple[str, str]:
+        """A capsule of a block of memory, and where that is; without memory, the Python way."""
+        code, place = self.code, self.code.room("ptr")
+        capsule = self._owns(
+            code.function(shelves.take(), "ptr", f"ptr {code.pointer(shelves.shelf(nbytes))}", f"ptr {place}"), "br label %slow"
+        )  # fmt: skip
+        return capsule, code.new(f"load ptr, ptr {place}")
+
     def _new_array(self, result: Result) -> str:
-        code = self.code
+        code, nbytes = self.code, _bytes(result)
+        capsule, block = self._block(nbytes) if nbytes >= POOLED_BYTES else ("", "null")
         descr = code.object(result.dtype)
         code.call("Py_IncRef", f"ptr {descr}")
-        return self._owns(code.function(
+        array = self._owns(code.function(
             self.api[NEW_FROM_DESCR], "ptr", f"ptr {code.object(np.ndarray)}", f"ptr {descr}", f"i32 {len(result.shape)}",
-            f"ptr {code.words_at(result.shape)}", "ptr null", "ptr null", "i32 0", "ptr null",
+            f"ptr {code.words_at(result.shape)}", "ptr null", f"ptr {block}", f"i32 {OWN if capsule else 0}", "ptr null",
         ))  # fmt: skip
+        if capsule:
+            self.owned.remove(capsule)
+            status = code.function(self.api[SET_BASE], "i32", f"ptr {array}", f"ptr {capsule}")
+            self._check_status(status)
+        return array
+
+    def _check_status(self, status: str) -> None:
+        label = self.code.label("lost")
+        self.endings += self._ending(label)
+        self.code.check(self.code.new(f"icmp eq i32 {status}, 0"), label)
 
     def _run(self, number: int, launch: Launch, note: Note) -> None:
         code, new, lines, context = self.code, self.code.new, self.code.lines, self.contexts[number]
@@ -120,22 +152,30 @@ class EntryCode:
             lines.append(f"  store ptr {self._memory(kind, which)}, ptr {place}")
         note.launch(number, context)
         at = code.pointer(ctypes.addressof(launch.run))
-        first = new(f"call i64 {new(f'load ptr, ptr {at}')}(ptr {context})")
+        first = self._call(at, context, launch.is_long)
         cases = f"i64 {DONE}, label %ran{number} i64 {PAUSED}, label %pause{number} i64 {STOPPED}, label %stop{number}"
         lines.append(f"  switch i64 {first}, label %failed [ {cases} ]")
-        # A long run: signals are looked after, and from here on other threads may run meanwhile.
+        # A long run: signals are looked after, and from here on other threads run meanwhile.
         lines.append(f"pause{number}:")
         raised = code.call("PyErr_CheckSignals")
         lines.append(f"  br i1 {new(f'icmp eq i32 {raised}, 0')}, label %goes{number}, label %raised")
         lines.append(f"goes{number}:")
-        state = code.call("PyEval_SaveThread")
-        status = new(f"call i64 {new(f'load ptr, ptr {at}')}(ptr {context})")
-        code.call("PyEval_RestoreThread", f"ptr {state}")
+        status = self._call(at, context, True)
         lines.append(f"  switch i64 {status}, label %failed [ {cases} ]")
         lines.append(f"stop{number}:")
         code.call("PyErr_Restore", *(f"ptr {code.at(context, 8 * (ContextLayout.ERROR + k), 'ptr')}" for k in range(3)))
         lines += ["  br label %raised", f"ran{number}:"]
         note.launched(number)
+
+    def _call(self, at: str, context: str, is_long: bool) -> str:
+        """What the function gives whose address stands there."""
+        code = self.code
+        state = code.call("PyEval_SaveThread") if is_long else ""
+        run = code.new(f"load ptr, ptr {at}")
+        status = code.new(f"call i64 {run}(ptr {context})")
+        if is_long:
+            code.call("PyEval_RestoreThread", f"ptr {state}")
+        return status
 
     def _memory(self, kind: str, which: int) -> str:
         if kind == "leaf":
@@ -194,9 +234,7 @@ class EntryCode:
             value = self._value(item)
             if gives.kind is dict:  # which takes a reference of its own
                 status = code.call("PyDict_SetItem", f"ptr {pack}", f"ptr {code.object(gives.names[number])}", f"ptr {value}")
-                label = code.label("lost")
-                self.endings += self._ending(label)
-                code.check(code.new(f"icmp eq i32 {status}, 0"), label)
+                self._check_status(status)
             else:
                 self.owned.remove(value)
                 code.call(f"Py{kind}_SetItem", f"ptr {pack}", f"i64 {number}", f"ptr {value}")

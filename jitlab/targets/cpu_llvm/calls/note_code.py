@@ -19,6 +19,7 @@ class Note:
         self.lines, self.new = code.lines, code.new
         self.is_taken = "false"
         self.at = native_call_log.FIRST  # of the next launch
+        self.last = 0 if site is None else len(site.about.launches) - 1
 
     def start(self) -> None:
         """Is this call noted? The Python way when it has to be seen there."""
@@ -31,27 +32,32 @@ class Note:
         size = site.about.lines * native_call_log.LINE
         self.note, self.cell, self.clock = code.room(f"[{size} x i64]", 64), code.room("ptr"), code.room("i64")
         self.lines += [f"  br i1 {self.is_taken}, label %seen, label %go", "seen:"]
-        words = code.pointer(ctypes.addressof(site.words))
-        code.check_same("i64", watched, code.at(words, 0, "i64"))
-        start = self._now()
-        code.check(new(f"icmp slt i64 {start}, {code.at(words, 8, 'i64')}"))
-        self._store(native_call_log.START, start)
+        code.check_same("i64", watched, code.at(code.pointer(ctypes.addressof(site.words)), 0, "i64"))
         self.lines += ["  br label %go", "go:"]
 
     def launch(self, number: int, context: str) -> None:
-        """Before a launch: when, and where its code notes the processor's counter."""
+        """Before a launch: when, and where its code notes the processor's counter. With the first the call begins."""
         if self.site is None:
             return
         self.lines += [f"  br i1 {self.is_taken}, label %watch{number}, label %launch{number}", f"watch{number}:"]
-        self._store(self.at, self._now())
+        now = self._now()
+        self._store(self.at, now)
+        if number == 0:
+            self._store(native_call_log.START, now)
+            until = self.code.at(self.code.pointer(ctypes.addressof(self.site.words)), 8, "i64")
+            self.code.check(self.new(f"icmp slt i64 {now}, {until}"), "failed")
         slot = self.new(f"getelementptr i64, ptr {context}, i64 {ContextLayout.TIMES}")
         self.lines += [f"  store ptr {self._place(self.at + 2)}, ptr {slot}", f"  br label %launch{number}", f"launch{number}:"]
 
     def launched(self, number: int) -> None:
+        """With the last the call ends."""
         if self.site is None:
             return
         self.lines += [f"  br i1 {self.is_taken}, label %watched{number}, label %launched{number}", f"watched{number}:"]
-        self._store(self.at + 1, self._now())
+        now = self._now()
+        self._store(self.at + 1, now)
+        if number == self.last:
+            self._store(native_call_log.END, now)
         self.at += 3 + len(self.site.about.launches[number].kernels)
         self.lines += [f"  br label %launched{number}", f"launched{number}:"]
 
@@ -66,7 +72,6 @@ class Note:
         code.call("Py_DecRef", f"ptr {cell}")  # the name of a cell is kept for good
         self._store(native_call_log.SITE, code.word(self.site.number))
         self._store(native_call_log.CELL, new(f"ptrtoint ptr {cell} to i64"))
-        self._store(native_call_log.END, self._now())
         lines += ["  br label %fit", "fit:"]
         block = new(f"load ptr, ptr {code.pointer(ctypes.addressof(native_call_log.head))}")
         used = new(f"load i64, ptr {block}")
