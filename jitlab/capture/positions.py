@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import weakref
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -132,10 +132,25 @@ def user_frame() -> FrameType | None:
     while frame is not None:
         if id(frame.f_code) in _converted:
             return frame
-        if first_user is None and is_user_file(frame.f_code.co_filename):
-            first_user = frame
+        if first_user is None:
+            is_user = _user.get(frame.f_code.co_filename)
+            if is_user or (is_user is None and is_user_file(frame.f_code.co_filename)):
+                first_user = frame
         frame = frame.f_back
     return first_user
+
+
+def uncaptured_frame(frame: FrameType | None, ends: Container[str]) -> FrameType | None:
+    """The first frame of the user's outwards that is not captured, before one that is or one of a module in `ends`."""
+    while frame is not None:
+        code = frame.f_code
+        if id(code) in _converted or frame.f_globals.get("__name__") in ends:
+            return None
+        is_user = _user.get(code.co_filename)
+        if is_user or (is_user is None and is_user_file(code.co_filename)):
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def entries(traceback: TracebackType | None) -> list[TracebackType]:

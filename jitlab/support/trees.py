@@ -30,6 +30,42 @@ def copied(tree: Any) -> Any:
     return made
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """As `ast.iter_child_nodes`."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [part for part in value if isinstance(part, ast.AST)]
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """As `ast.walk`, in the same order."""
+    found = [node]
+    for part in found:
+        found += children(part)
+    return found
+
+
+def place(tree: ast.AST) -> None:
+    """As `ast.fix_missing_locations`: nodes without a place get that of the node around them."""
+    todo = [(tree, (1, 0, 1, 0))]
+    for node, around in todo:
+        own = vars(node)
+        if "lineno" in node._attributes:
+            for name, inherited in zip(_PLACE, around, strict=True):
+                if own.get(name) is None:
+                    own[name] = inherited
+            around = own["lineno"], own["col_offset"], own["end_lineno"], own["end_col_offset"]
+        todo += [(child, around) for child in children(node)]
+
+
+_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+
+
 def parse(source: str, filename: str = "<unknown>") -> ast.Module:
     """As `ast.parse`."""
     return _alone(lambda: ast.parse(source, filename))  # type: ignore[no-any-return]

@@ -375,7 +375,6 @@ class Jit(Successor):
             return  # `_served_by_c` does, outside of what is measured
         settling.disturbed()
         if not trace.is_warm:
-            trace.is_warm = True
             warm_up(trace)
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:

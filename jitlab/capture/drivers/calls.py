@@ -32,6 +32,7 @@ from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES, Source
 from jitlab.messages import Message
+from jitlab.support import trees
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -213,7 +214,7 @@ _FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "b
 
 def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
     """Why a recording cannot hold the first node under `root` that it cannot; `line`: of one that has none."""
-    for node in ast.walk(root):
+    for node in trees.walk(root):
         row, kind, name = _WHY_REFUSED.get(type(node)), "statement", type(node).__name__
         if isinstance(node, ast.expr):
             kind = "expression"
@@ -234,7 +235,7 @@ def first_use(function: Any, name: str) -> Source | None:
     found = find_definition(function) if isinstance(function, types.FunctionType) else None
     if found is None:
         return None
-    for node in ast.walk(found[0]):
+    for node in trees.walk(found[0]):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             end = node.end_lineno or node.lineno, node.end_col_offset or -1
             return Source(function.__code__.co_filename, node.lineno, node.col_offset, *end)

@@ -18,6 +18,7 @@ from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, looks_at_frames
 from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
 from jitlab.capture.state import Capture
+from jitlab.support import trees
 from jitlab.support.transactions import contextmanager
 
 from .calls import CallCapture
@@ -153,7 +154,7 @@ def body_of(function: types.FunctionType) -> Body | None:
     found = find_definition(function)
     if found is None or looks_at_frames([found[0]]):
         return None
-    if any(isinstance(node, ast.Name) and node.id == "UnboundLocalError" for node in ast.walk(found[0])):
+    if any(isinstance(node, ast.Name) and node.id == "UnboundLocalError" for node in trees.walk(found[0])):
         return None  # it may look at what the error of a name that is not bound says
     return Body(function, *found)
 

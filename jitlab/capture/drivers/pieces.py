@@ -8,7 +8,6 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
 from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
-from jitlab.capture.positions import is_converted, is_user_file
+from jitlab.capture.positions import uncaptured_frame
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
 from jitlab.capture.rewrite.staleness import may_be_reloaded
@@ -42,6 +41,7 @@ from jitlab.capture.tracers.indices import has_number, index_now, index_text
 from jitlab.capture.tracers.number import Number, as_known, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor, current
 from jitlab.ir import TRACED_DTYPES, Extent, Source
+from jitlab.support import trees
 from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy import OfEach
 
@@ -272,12 +272,9 @@ class CellCapture(ObjectsOfTheUser):
 
     def _only_captured_code(self) -> None:
         """Code of the user's that is not captured (an operator of a class, say) may do more than work on arrays."""
-        frame: FrameType | None = sys._getframe(2)
-        while frame is not None and not is_converted(frame.f_code) and frame.f_globals.get("__name__") not in _DRIVERS:
-            if is_user_file(frame.f_code.co_filename):
-                name, line = frame.f_code.co_name, frame.f_lineno
-                raise EndPiece("effect", "uncaptured_code", name=name, line=line)
-            frame = frame.f_back
+        frame = uncaptured_frame(sys._getframe(2), _DRIVERS)
+        if frame is not None:
+            raise EndPiece("effect", "uncaptured_code", name=frame.f_code.co_name, line=frame.f_lineno)
 
     def before_host(self, function: Any, operands: Sequence[Any]) -> None:
         if calls_back(function, operands):
@@ -494,7 +491,7 @@ _tries: OfEach[int] = OfEach()
 def _first_try(function: types.FunctionType) -> int:
     found = find_definition(function)
     kinds = (ast.Try, getattr(ast, "TryStar", ast.Try))
-    return 0 if found is None else min((node.lineno for node in ast.walk(found[0]) if isinstance(node, kinds)), default=0)
+    return 0 if found is None else min((node.lineno for node in trees.walk(found[0]) if isinstance(node, kinds)), default=0)
 
 
 def _itself(value: Any) -> Any:

@@ -71,7 +71,6 @@ class Trace:
     # for each Variable that has been assigned before it: what it holds when that operation has raised
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Run | None = None
-    is_warm: bool = False  # a C function runs it, or none can
     costs: Costs = field(default_factory=Costs)
     is_warm: bool = False  # C runs the plan
     next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of

@@ -86,7 +86,7 @@ def _convert(
         name = body.name = f"{code.co_name}__jl"
     module = ast.Module(body=[factory(body, (HOOK, *code.co_freevars))], type_ignores=[])
     flags = code.co_flags & FUTURE_FLAGS
-    ast.fix_missing_locations(module)
+    trees.place(module)
     compiled = trees.code_of(module, code.co_filename, "exec", flags=flags)
     new = _inner_code(compiled, name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
@@ -207,7 +207,7 @@ def _all_definitions(tree: ast.Module) -> list[tuple[ast.FunctionDef | ast.Lambd
 
 
 def _definitions(node: ast.AST, classes: tuple[str, ...]) -> Iterable[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:
-    for child in ast.iter_child_nodes(node):
+    for child in trees.children(node):
         if isinstance(child, (ast.FunctionDef, ast.Lambda)):
             yield child, classes
         yield from _definitions(child, (*classes, child.name) if isinstance(child, ast.ClassDef) else classes)
@@ -449,7 +449,7 @@ class Converter(FlowConverter):
         return node
 
     def _comprehension(self, node: Any) -> ast.AST:
-        names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
+        names = frozenset(n.id for g in node.generators for n in trees.walk(g.target) if isinstance(n, ast.Name))
         node.generators[0].iter = _Visited(self.visit(node.generators[0].iter))  # belongs to the scope around
         self.scopes.append(names)
         self.generic_visit(node)
@@ -488,7 +488,7 @@ class Converter(FlowConverter):
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         self.generic_visit(node)
-        if any(isinstance(part, ast.MatchClass) for case in node.cases for part in ast.walk(case.pattern)):
+        if any(isinstance(part, ast.MatchClass) for case in node.cases for part in trees.walk(case.pattern)):
             node.subject = self.hook("matched", node.subject, node.subject)
         return node
 
@@ -549,5 +549,5 @@ def _yields(node: ast.FunctionDef) -> bool:
         if isinstance(child, (ast.Yield, ast.YieldFrom, ast.Await)):
             return True
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(child))
+            stack.extend(trees.children(child))
     return False

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from typing import TypeVar
 
+from jitlab.support import trees
 from jitlab.support.lazy_dataclass import dataclass
 
 from .liveness import Life, lives
@@ -288,7 +289,7 @@ class FlowConverter(ast.NodeTransformer):
         if not self.flows or self.flow is None:
             return False
         banned = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
-        return not any(isinstance(part, banned) for node in nodes for part in ast.walk(node))
+        return not any(isinstance(part, banned) for node in nodes for part in trees.walk(node))
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         if not self._deferred(node.body, node.orelse):
@@ -372,7 +373,7 @@ def bound_names(body: Sequence[ast.stmt]) -> tuple[frozenset[str], frozenset[str
             bound.add(child.name)
         elif isinstance(child, ast.MatchMapping) and child.rest:
             bound.add(child.rest)
-        for grandchild in ast.iter_child_nodes(child):
+        for grandchild in trees.children(child):
             walk(grandchild)
 
     for statement in body:
@@ -386,7 +387,7 @@ def argument_names(args: ast.arguments) -> frozenset[str]:
 
 
 def walrus_names(node: ast.AST) -> frozenset[str]:
-    return frozenset(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+    return frozenset(n.target.id for n in trees.walk(node) if isinstance(n, ast.NamedExpr))
 
 
 def may_jump(node: ast.stmt) -> bool:
@@ -401,7 +402,7 @@ def may_jump(node: ast.stmt) -> bool:
             return False
         if isinstance(part, (ast.For, ast.While, ast.AsyncFor)):
             return any(inside(child, True) for child in part.body) or any(inside(child, in_loop) for child in part.orelse)
-        return any(inside(child, in_loop) for child in ast.iter_child_nodes(part))
+        return any(inside(child, in_loop) for child in trees.children(part))
 
     return inside(node, False)
 
@@ -413,7 +414,7 @@ def is_added(code: types.CodeType) -> bool:
 
 def looks_at_frames(body: Sequence[ast.AST]) -> bool:
     """Does it call what reads or writes the variables of the frame it stands in?"""
-    return any(frame_call(part, _LOOK_AT_FRAMES) for statement in body for part in ast.walk(statement))
+    return any(frame_call(part, _LOOK_AT_FRAMES) for statement in body for part in trees.walk(statement))
 
 
 def frame_call(node: ast.AST, names: Collection[str]) -> str:
@@ -461,7 +462,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 def placed(node: _Node, at: ast.AST) -> _Node:
     """The node, everything in it at `at`."""
-    for part in ast.walk(node):
+    for part in trees.walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
     return node

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from jitlab.support import trees
 from jitlab.support.lazy_dataclass import dataclass
 
 Names = frozenset[str]
@@ -134,7 +135,7 @@ def reads(node: ast.AST) -> Names:
 
 def each_read(node: ast.AST) -> Iterator[str]:
     """The same, each as often as it stands there."""
-    for part in ast.walk(node):
+    for part in trees.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
             yield part.id
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
@@ -190,7 +191,7 @@ def _read_by_functions(body: Iterable[ast.stmt]) -> set[str]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)):
             found.update(reads(node))
             return
-        for child in ast.iter_child_nodes(node):
+        for child in trees.children(node):
             walk(child)
 
     for statement in body:

@@ -10,6 +10,7 @@ import sys
 from weakref import WeakSet
 
 from jitlab.support import locks
+from jitlab.support.trees import children
 
 #: Frames that copying, converting and compiling take for each level, and levels that always have room.
 FRAMES, ALWAYS = 8, 60
@@ -49,7 +50,7 @@ def _depth(tree: ast.AST) -> int:
     deepest, level = 0, [tree]
     while level:
         deepest += 1
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
     return deepest
 
 

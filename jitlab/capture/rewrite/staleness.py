@@ -79,7 +79,7 @@ def may_have_changed(code: types.CodeType) -> bool:
 def is_compiled_from(lines: list[str], definition: ast.AST, code: types.CodeType) -> bool:
     """Whether this text gives this code at its place; what its asserts become is for test runners to choose. The whole of it is
     compiled: how a name is read hangs on whether the module imports it."""
-    if code.co_filename not in _arrived and any(isinstance(node, ast.Assert) for node in ast.walk(definition)):
+    if code.co_filename not in _arrived and any(isinstance(node, ast.Assert) for node in trees.walk(definition)):
         return True
     return any(
         found.co_name == code.co_name and found.co_firstlineno == code.co_firstlineno and meaning(found) == meaning(code)

@@ -208,7 +208,7 @@ def _words_of(lines: tuple[str, ...], first: int) -> _Words:
 
 
 def _read(tree: ast.AST, words: _Words) -> None:
-    for node in ast.walk(tree):
+    for node in trees.walk(tree):
         match node:
             case ast.Assign(targets=[*targets], value=value):
                 name = next((target.id for target in targets if isinstance(target, ast.Name)), "")

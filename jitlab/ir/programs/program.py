@@ -210,7 +210,7 @@ class Apply(Expr):
     indices: tuple[Expr, ...] = ()
     origins: Origins = UNKNOWN
 
-    @property
+    @lazy
     def parts(self) -> tuple[Expr, ...]:
         return (*self.indices, *self.args)
 

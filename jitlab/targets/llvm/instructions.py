@@ -41,7 +41,8 @@ class Instructions:
 
     def type(self, dtype: np.dtype[Any], lanes: int | None = None) -> str:
         """LLVM's type of such a value (of each part, if complex)."""
-        return vector_type(element_type(dtype), self.width if lanes is None else lanes)
+        key = dtype, self.width if lanes is None else lanes
+        return _types.get(key) or _types.setdefault(key, vector_type(element_type(dtype), key[1]))
 
     def parts(self, x: Val) -> tuple[str, ...]:
         """Operand texts of the value: one, or two if it is complex; `from_parts` undoes it (phis, allocas)."""
@@ -66,7 +67,7 @@ class Instructions:
 
     def operand(self, x: Val) -> str:
         """The text of x where an instruction wants its type: a literal among vectors becomes a splat constant."""
-        if x.lanes > 1 and is_literal(x.text):
+        if x.lanes > 1 and x.text[0] not in "%@<":
             return f"splat ({element_type(x.dtype)} {x.text})"
         return x.text
 
@@ -87,8 +88,12 @@ class Instructions:
 
     def _together(self, *xs: Val) -> tuple[int, list[Val]]:
         """The operands on equally many lanes."""
-        lanes = max([x.lanes for x in xs])
-        return lanes, [self.splat(x, lanes) if lanes else x for x in xs]
+        first, *others = xs
+        lanes, differ = first.lanes, False
+        for x in others:
+            if x.lanes != lanes:
+                lanes, differ = max(lanes, x.lanes), True
+        return lanes, [x if x.lanes else self.splat(x, lanes) for x in xs] if differ else list(xs)
 
     # plain instructions
 
@@ -232,6 +237,8 @@ class Instructions:
         self.fn.declare(f"declare i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1>)")
         return self.fn.instr(f"call i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1> {self.operand(condition)})")
 
+
+_types: dict[tuple[np.dtype[Any], int], str] = {}  # by dtype and lanes
 
 #: By name, features and the operands' dtypes and lanes: the function, the dtype and lanes of what it returns.
 _functions: Kept[Any, tuple[FinishedText, np.dtype[Any], int]] = Kept(512)

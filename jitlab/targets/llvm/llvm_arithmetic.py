@@ -79,6 +79,8 @@ class Arithmetic(Instructions):
 
     def _arithmetic(self, opcode: str, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
+            if x.dtype.itemsize > 2:
+                return self.plain("f" + opcode, x, y)
             return self._narrow(self.plain("f" + opcode, self._wide(x), self._wide(y)), x.dtype)
         return self.plain(opcode, x, y)
 
@@ -176,6 +178,8 @@ class Arithmetic(Instructions):
         return self._convert(to_int, quotient, x.dtype)
 
     def fma(self, x: Val, y: Val, z: Val) -> Val:
+        if x.dtype.itemsize > 2:
+            return self.intrinsic("fma", x, y, z)
         return self._narrow(self.intrinsic("fma", self._wide(x), self._wide(y), self._wide(z)), x.dtype)
 
     def neg(self, x: Val) -> Val:

@@ -37,6 +37,13 @@ class Val:
 
 def element_type(dtype: np.dtype[Any]) -> str:
     """LLVM's name of one element in a register; of complex numbers, that of a part."""
+    return _elements.get(dtype) or _elements.setdefault(dtype, _element_type(dtype))
+
+
+_elements: dict[np.dtype[Any], str] = {}
+
+
+def _element_type(dtype: np.dtype[Any]) -> str:
     if dtype.kind == "b":
         return "i1"
     if dtype.kind in "iu":

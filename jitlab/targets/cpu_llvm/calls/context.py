@@ -11,6 +11,7 @@ from jitlab.ir.programs.program import (
     Buffer,
     Call,
     Define,
+    Expr,
     Finish,
     For,
     Gemm,
@@ -45,6 +46,11 @@ class Phase:
     outer: For | None
 
     @lazy
+    def expressions(self) -> list[Expr]:
+        """All that it evaluates, each once."""
+        return list(all_expressions(self.statements))
+
+    @lazy
     def changes(self) -> frozenset[str]:
         return changes(self.statements)
 
@@ -66,7 +72,7 @@ class Phase:
                 found |= {b.name: b for b in s.ins}
             elif isinstance(s, Finish):
                 found |= {b.name: b for b in s.partials}
-        for e in all_expressions(self.statements):
+        for e in self.expressions:
             if isinstance(e, Load):
                 found[e.buffer.name] = e.buffer
         return tuple(found.values())
@@ -74,7 +80,7 @@ class Phase:
     @lazy
     def variables(self) -> dict[str, Variable]:
         found = {s.variable.name: s.variable for s in walk(self.statements) if isinstance(s, Assign)}
-        return found | {e.variable.name: e.variable for e in all_expressions(self.statements) if isinstance(e, Read)}
+        return found | {e.variable.name: e.variable for e in self.expressions if isinstance(e, Read)}
 
     @lazy
     def bound(self) -> dict[str, np.dtype]:
@@ -92,12 +98,12 @@ class Phase:
     @lazy
     def wanted(self) -> dict[str, np.dtype]:
         """The Locals that it reads."""
-        return {e.name: e.dtype for e in all_expressions(self.statements) if isinstance(e, Local)}
+        return {e.name: e.dtype for e in self.expressions if isinstance(e, Local)}
 
     @lazy
     def scalars(self) -> frozenset[str]:
         """The numbers of the program that it reads."""
-        return frozenset(e.name for e in all_expressions(self.statements) if isinstance(e, Scalar))
+        return frozenset(e.name for e in self.expressions if isinstance(e, Scalar))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from jitlab.ir.programs.program import (
     Statement,
     Step,
     Store,
+    all_expressions,
     expressions,
     walk,
     work,
@@ -80,6 +81,7 @@ class PhaseWriter(Reductions):
         fn.linkage = "internal"
         super().__init__(fn, features())
         self.layout, self.phase, self.slot = layout, phase, Slots(fn)
+        self.widest: dict[int, int] = {}  # id of a loop -> bytes of its widest elements
         self.repeats = 0  # loops of the user's around
         self.turns = 0 if phase.outer is not None else 1  # loops around that look at the clock: all but a phase's own
         self.spent: str | None = None  # memory of the count of steps since the last look at the clock
@@ -335,12 +337,11 @@ class PhaseWriter(Reductions):
 
     def _width(self, s: For) -> int:
         """Lanes for the widest element in the loop: two native vectors; one in loops of the user's, which may be short."""
-        widest = 1
-        for inner in walk([s]):
-            if isinstance(inner, Store):
-                widest = max(widest, _part_size(inner.buffer.dtype))
-            for root in expressions(inner):
-                widest = max(widest, _widest(root, set()))
+        widest = self.widest.get(id(s), 0)
+        if not widest:
+            stored = (inner.buffer.dtype for inner in walk([s]) if isinstance(inner, Store))
+            made = (e.dtype for e in all_expressions([s]) if isinstance(e, (Load, Apply)))
+            widest = self.widest[id(s)] = max([1, *map(_part_size, (*stored, *made))])
         registers, tile = self._vectors(s)
         return max(registers * self.features.vector_bytes // widest, 2) * tile
 
@@ -457,11 +458,3 @@ def _steps(statements: list[Statement]) -> int:
 
 def _part_size(dtype: np.dtype) -> int:
     return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
-
-
-def _widest(e: Expr, seen: set[int]) -> int:
-    if id(e) in seen:
-        return 1
-    seen.add(id(e))
-    own = _part_size(e.dtype) if isinstance(e, (Load, Apply)) else 1
-    return max([own, *(_widest(part, seen) for part in e.parts)])

@@ -1,0 +1,63 @@
+"""What a first call costs, in what can be counted: calls of Python functions, and lines of LLVM text. Their times are measured
+by `python -m benchmarks.latency`; here more than 30 % over what is written down fails."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: Calls of Python functions in a process's first call and with its code on disk, lines of the quick tier's and the good one's
+#: text. A smaller number that stays is to be written down here.
+COSTS = {
+    "one-liner": {"first": 5778, "disk": 5179, "quick": 116, "good": 133},
+    "softmax": {"first": 15368, "disk": 10899, "quick": 378, "good": 665},
+    "Black-Scholes": {"first": 65387, "disk": 55132, "quick": 628, "good": 1601},
+}
+
+RUN = """
+import json, sys
+from benchmarks.latency import child
+import jitlab as jl
+from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.compiling import background
+from jitlab.targets.cpu_llvm.emit import codegen, phase
+from jitlab.targets.llvm.features import Features
+
+phase.features = lambda: Features(64, True, True, 1, False)  # whatever the processor: texts are counted
+lines = {}
+for name, write in (("quick", codegen.quick_module_for), ("good", codegen.module_for)):
+    def counted(program, name=name, write=write):
+        lines[name] = (text := write(program)).count("\\n")
+        return text
+    setattr(codegen, write.__name__, counted)
+f, arguments = child.function("jit", sys.argv[1], jl.jit), child.arguments(sys.argv[1])
+machine.load(machine.compile_object("define void @nothing() {\\n  ret void\\n}\\n"), ["nothing"])  # LLVM is there
+calls = [0]
+def count(frame, event, argument):
+    calls[0] += event == "call"
+sys.setprofile(count)
+f(*arguments)
+sys.setprofile(None)
+background().shutdown()
+print(json.dumps({"calls": calls[0], **lines}))
+"""
+
+
+def process(program, cache):
+    environment = os.environ | {"JITLAB_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT), "JITLAB_SETTLE": "model"}
+    run = [sys.executable, "-c", RUN, program]
+    done = subprocess.run(run, capture_output=True, text=True, env=environment, cwd=ROOT, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("program", COSTS)
+def test_a_first_call_makes_no_more_calls_and_text_than_before(program, tmp_path):
+    first, disk = process(program, tmp_path), process(program, tmp_path)
+    assert not {"quick", "good"} & disk.keys()  # what was kept is found
+    found = {"first": first["calls"], "disk": disk["calls"], "quick": first["quick"], "good": first["good"]}
+    assert {name: (n, COSTS[program][name]) for name, n in found.items() if n > 1.3 * COSTS[program][name]} == {}
