@@ -26,12 +26,6 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
 from .history import History
-from .rpc import answers as answers  # puts them on the list of requests
-from .rpc import check_answer as check_answer
-from .rpc import code_answer as code_answer
-from .rpc import measuring_requests as measuring_requests
-from .rpc import page_answer as page_answer
-from .rpc import run_answers as run_answers
 from .rpc.inputs import Inputs
 from .rpc.jobs import Jobs, Refused
 from .rpc.link import Link, running_cell

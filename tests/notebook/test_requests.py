@@ -29,9 +29,9 @@ def session():
 
 def bodies():
     """Messages that name a real request, with fields of any shape."""
-    fields = sorted({name for entry in requests.REQUESTS.values() for name in entry.fields})
+    fields = sorted({name for entry in requests.listed().values() for name in entry.fields})
     return st.dictionaries(st.sampled_from(["want", *fields]), JSON, max_size=6).flatmap(
-        lambda body: st.sampled_from(sorted(requests.REQUESTS)).map(lambda want: {**body, "want": want})
+        lambda body: st.sampled_from(sorted(requests.listed())).map(lambda want: {**body, "want": want})
     )
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.compilerop import CachingCompiler
 from IPython.display import display
@@ -33,8 +33,12 @@ from jitlab.messages.escape import clean
 from jitlab.notebook.cell_session import KEPT_SOURCES, CellRun, Session
 from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
+from jitlab.support.later import Later
 
-from .compare import Comparison
+if TYPE_CHECKING:
+    from . import compare
+else:
+    compare = Later(f"{__package__}.compare")
 
 JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
 ENTER = compile(f"__import__({__name__!r}, fromlist=['entered']).entered()", __file__, "eval")
@@ -146,7 +150,7 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
         again = options.compare or options.check or is_timed(options)
-        comparison = Comparison(leaves_out=is_timed(options)) if again else None
+        comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
         settles = Settles.NEVER if again or options.strict else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None

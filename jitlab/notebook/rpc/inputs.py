@@ -12,17 +12,23 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.api.check.replaying import Call, States, generators
 from jitlab.capture import random_states
-from jitlab.notebook.magics.compare import Comparison
 from jitlab.runtime import Executable
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
 from .jobs import Refused
+
+if TYPE_CHECKING:
+    from jitlab.notebook.magics import compare
+    from jitlab.notebook.magics.compare import Comparison
+else:
+    compare = Later("jitlab.notebook.magics.compare")
 
 #: Arguments of one run that are copied: together at most so many bytes.
 COPIED_BYTES = 1 << 20
@@ -125,7 +131,7 @@ class Inputs:
     def _cell(self, id: str, number: int) -> CellInputs:
         cell = self._cells.get(id)
         if cell is None or cell.number != number:
-            whole = Comparison() if id in self._wanted else None
+            whole = compare.Comparison() if id in self._wanted else None
             self._wanted.discard(id)
             cell = self._cells[id] = CellInputs(number, whole)
             self._cells.move_to_end(id)
@@ -168,7 +174,7 @@ class Inputs:
             raise Refused("Nothing was compiled in this cell.")
         if found.whole is not None:
             return found.whole
-        whole = Comparison()
+        whole = compare.Comparison()
         try:
             for given in found.given.values():
                 values = [argument.get() for argument in given.arguments]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitlab.errors import JitlabError
+from jitlab.support.later import load
 from jitlab.support.lazy_dataclass import dataclass
 
 from .jobs import Refused, sentence_of
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Answer = Callable[..., Json]
+
+#: The files that put functions on the list, loaded when a panel first asks.
+ANSWERS = ("answers", "run_answers", "code_answer", "page_answer", "check_answer", "measuring_requests")
 
 MOST_TEXT = 500  # characters of a name or an id
 MOST_ITEMS = 1000
@@ -176,20 +180,28 @@ def request(want: str, /, **fields: Any) -> Callable[[Answer], Answer]:
     """Puts a function on the list: it gets the session and the checked fields, and returns the reply."""
 
     def put(run: Answer) -> Answer:
-        assert want not in REQUESTS, want
+        assert want not in REQUESTS or REQUESTS[want].run.__module__ == run.__module__, want
         REQUESTS[want] = Request(want, {name: as_check(field) for name, field in fields.items()}, run)
         return run
 
     return put
 
 
+def listed() -> dict[str, Request]:
+    """The list, with all answers."""
+    for name in ANSWERS:
+        load(f"{__package__}.{name}")
+    return REQUESTS
+
+
 def answer(session: Session, body: Any) -> Json:
     """The reply to what a panel asks; `{"error": sentence}` for everything that is not on the list. Never raises."""
     try:
+        known = listed()
         want = body.get("want") if isinstance(body, dict) else None
-        found = REQUESTS.get(want) if isinstance(want, str) else None
+        found = known.get(want) if isinstance(want, str) else None
         if found is None:
-            return {"error": f"jitlab answers {', '.join(sorted(REQUESTS))}. It does not know what this panel asks."}
+            return {"error": f"jitlab answers {', '.join(sorted(known))}. It does not know what this panel asks."}
         return found.run(session, **found.checked(body))
     except Unfit as unfit:
         return {"error": f"jitlab can't answer {body['want']}: {unfit}."}
