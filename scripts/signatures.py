@@ -1,4 +1,4 @@
-"""Makes jitlab/ops/numpy_api/signatures.json: how NumPy's functions and ndarray's methods take their arguments, as the NumPy
+"""Makes jitlab/ops/numpy_api/signatures.py: how NumPy's functions and ndarray's methods take their arguments, as the NumPy
 that runs it says. Run it with the newest one: what NumPy before 2.4 implements in C cannot be asked there.
 
     python scripts/signatures.py                writes the file; tests/ops/test_signatures.py compares the two
@@ -7,7 +7,6 @@ that runs it says. Run it with the newest one: what NumPy before 2.4 implements 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "numpy_api" / "signatures.json"
+FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "numpy_api" / "signatures.py"
+HEAD = '''"""How NumPy's functions and ndarray's methods take their arguments; made by `scripts/signatures.py`.
+
+Function -> its parameters in order. `=` stands behind a parameter that has a default; what stands before `/` is given by
+position alone, what comes after `*` by name alone. Of a method the array itself is left out; `ufunc.reduce` is that of every
+ufunc.
+"""
+
+# ruff: noqa: E501
+
+'''
 MODULES = (np, np.linalg, np.fft, np.lib.stride_tricks)
 
 #: C takes more by position than `inspect` is told, or by other names: read off its argument parsers.
@@ -97,7 +106,8 @@ def table() -> dict[str, str]:
 
 
 def content() -> str:
-    return json.dumps({"numpy": np.__version__, "functions": dict(sorted(table().items()))}, indent=1) + "\n"
+    lines = [f'    "{name}": "{text}",\n' for name, text in sorted(table().items())]
+    return f'{HEAD}VERSION = "{np.__version__}"\nFUNCTIONS: dict[str, str] = {{\n{"".join(lines)}}}\n'
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from jitlab.specs import TensorShape
 from jitlab.support import locks
 from jitlab.support.containers import leaves, mapped
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.devices import default_target
 
 from .device_scopes import check_devices, compiling_devices
 from .graph_capture import Step, tensors_in
@@ -82,6 +83,7 @@ class Session:
         self._config = config if config is not None else ConfigProto()
         self.options = Options(clustering=clustering_options(self._config), replays=True, devices=compiling_devices())
         self.sess_str = target
+        default_target().prepare()
         self.name = f"session_{next(_numbers)}"
         self._arrays: dict[int, tuple[Any, np.ndarray[Any, Any]]] = {}  # by the id of a Variable of the graph: it, its value
         self._initialized: set[int] = set()  # the ids of arrays that a run has written

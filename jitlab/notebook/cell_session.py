@@ -24,6 +24,7 @@ from jitlab.report.store.summary import WHOLE_BYTES, estimated_size, on_wire
 from jitlab.runtime import Executable, watching
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
+from jitlab.targets.devices import default_target
 
 from .history import History
 from .rpc.inputs import Inputs
@@ -101,6 +102,7 @@ class Session:
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
+        default_target().prepare()
         kernel = getattr(self.shell, "kernel", None)
         if kernel is not None:
             try:

@@ -11,7 +11,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .address_space import ask_for
 from .locks import Released, shared
+
+#: What a module takes, with those that it loads itself, generously.
+MODULE_BYTES = 2 << 20
 
 _lock = shared("imports")
 
@@ -21,6 +25,7 @@ def load(name: str) -> ModuleType:
     loaded = sys.modules.get(name)
     if loaded is not None and not getattr(loaded.__spec__, "_initializing", False):
         return loaded
+    ask_for(MODULE_BYTES, f"loading {name}")
     with Released(_lock), _lock:
         return import_module(name)
 

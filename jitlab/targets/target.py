@@ -197,6 +197,10 @@ class Target(ABC):
     stages: ClassVar[tuple[str, ...]]  # of its code, from what it writes itself to what the device gets
     device: Device
 
+    def prepare(self) -> None:
+        """A call may come: what the first one takes may be loaded behind, once in a process."""
+        return
+
     @property
     @abstractmethod
     def machine(self) -> str:

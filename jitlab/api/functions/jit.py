@@ -121,6 +121,7 @@ class Jit(Successor):
         self.ledger.trials = self._trials
         self._follow(class_of(self))
         self._telling = PiecesTold(self.ledger, frequency_of(python_function))
+        default_target().prepare()
         if options.capture_mode == "bytecode":
             bytecode.read_bytecode(self._code_function())
 
@@ -392,7 +393,10 @@ class Jit(Successor):
             else:
                 return self._run_as_python(values, refusal)
         if self._body is None:
-            self._body = function_body.body_of(function) or False
+            try:
+                self._body = function_body.body_of(function) or False
+            except MemoryError:  # Python needs none of it
+                return self._run_as_python(values, refusal)
         if not self._body:
             return self._run_as_python(values, refusal)
         if self._binds_own:

@@ -29,6 +29,7 @@ from jitlab.capture.effect_log import Frozen
 from jitlab.capture.guards.tracetypes import function_type
 from jitlab.ir import Options, Source, outside
 from jitlab.support import locks
+from jitlab.targets.devices import default_target
 
 from .binding import Binder
 from .compiler_ir import CompilerIR
@@ -93,6 +94,7 @@ class Function(Traces):
         if jit_compile:
             self.attributes.setdefault("_noinline", True)
         self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        default_target().prepare()
         self._signature = Binder(
             python_function, input_signature, hinted=follow_type_hints, pure=pure, to_array=type(self).to_array
         )

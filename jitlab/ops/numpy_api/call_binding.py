@@ -6,18 +6,15 @@ after:  np.clip(x, a_min=1, a_max=3, out=o)    np.dot(x, y)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
-FILE = os.path.join(os.path.dirname(__file__), "signatures.json")
-json = Later("json")
+from . import signatures
 
 
 @dataclass(frozen=True)
@@ -68,40 +65,30 @@ def parameters_of(function: Any) -> Parameters | None:
     """Those of a function or method of NumPy's; None where it finds its arguments by their number (`np.meshgrid(*xi)`)."""
     name = f"ufunc.{function.__name__}" if isinstance(getattr(function, "__self__", None), np.ufunc) else None
     try:
-        name = name or _names().get(function)
+        name = name or _names("fft" in vars(np)).get(function)
     except TypeError:  # no hash: nothing of NumPy's
         return None
     return None if name is None else _parsed(name)
 
 
 @cache
-def signatures() -> dict[str, str]:
-    """Function -> its parameters in order, as scripts/signatures.py writes them down; read when a call is first bound.
-
-    `=` stands behind a parameter that has a default; what stands before `/` is given by position alone, what comes after
-    `*` by name alone. Of a method the array itself is left out; `ufunc.reduce` is that of every ufunc.
-    """
-    with open(FILE, encoding="utf-8") as file:
-        read: dict[str, str] = json.load(file)["functions"]
-    return read
-
-
-@cache
-def _names() -> dict[Any, str]:
-    """Function -> its name in the table; of several names the first."""
+def _names(with_fft: bool) -> dict[Any, str]:
+    """Function -> its name in the table; of several names the first. (np.fft is loaded by programs that use it.)"""
     found: dict[Any, str] = {}
-    for name in signatures():
+    for name in signatures.FUNCTIONS:
+        if name.startswith("ufunc.") or (name.startswith("fft.") and not with_fft):
+            continue
         owner: Any = np
         for part in name.split("."):
             owner = getattr(owner, part, None)
-        if owner is not None and not name.startswith("ufunc."):
+        if owner is not None:
             found.setdefault(owner, name)
     return found
 
 
 @cache
 def _parsed(name: str) -> Parameters | None:
-    parts = signatures()[name].split()
+    parts = signatures.FUNCTIONS[name].split()
     is_open = bool(parts) and parts[-1].startswith("**")
     parts = parts[:-1] if is_open else parts
     if any(part.startswith("*") and part != "*" for part in parts):

@@ -1,4 +1,5 @@
 """Native code for the processor, through LLVM text and llvmlite.
 
-Parts, in the order of the data: cpu_shape, cpu_schedule, peaks, emit, located, machine, compiling, calls, listing, cpu_target.
+Parts, in the order of the data: cpu_shape, cpu_schedule, peaks, emit, located, machine, preparing, compiling, calls, listing,
+cpu_target.
 """

@@ -21,6 +21,7 @@ from .compiling import MachineCode, background, final_tier, machine_code
 from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
 from .peaks import known_peaks
+from .preparing import preparation
 
 if TYPE_CHECKING:
     from . import listing as listings
@@ -38,6 +39,9 @@ class CpuTarget(Target):
 
     def __init__(self) -> None:
         self.device = Memory()
+
+    def prepare(self) -> None:
+        preparation.begin()
 
     @property
     def machine(self) -> str:

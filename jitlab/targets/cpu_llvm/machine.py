@@ -126,6 +126,16 @@ def _llvm() -> Any:
     return llvm
 
 
+def prepare() -> None:
+    """Makes what every module needs: LLVM itself, the machine of the quick tier, the linker."""
+
+    def make() -> None:
+        ask_for(LIBRARY_BYTES + COMPILER_BYTES, "the compiler itself")
+        features(), _triple(), _data_layout(), _target_machine(0), _linker()
+
+    _alone(make)
+
+
 def is_loaded() -> bool:
     """Has it been used in this process?"""
     return _llvm.cache_info().currsize > 0

@@ -1,0 +1,57 @@
+"""What a first call takes beside its own work is loaded while nobody waits for it: LLVM, and what writes its modules."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from jitlab.support.address_space import have_thread_blocks
+from jitlab.support.later import load
+
+from . import machine
+
+_LLVM = f"{__package__}.emit.phase"  # with all that it stands on
+
+#: One after the other; the process may fork or end between two.
+STEPS: tuple[Callable[[], object], ...] = (
+    have_thread_blocks, machine.prepare, *(partial(load, name) for name in (_LLVM, "hashlib", "pathlib", "tempfile")),
+)  # fmt: skip
+
+
+class Preparation:
+    """Done once in a process, in a thread that then ends. What it fails in the first call meets, and says."""
+
+    def __init__(self) -> None:
+        self._has_begun = self._has_ended = False
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """From a place where a call is likely to come, but not yet."""
+        if self._has_begun or sys.is_finalizing():
+            return
+        self._has_begun = True
+        thread = threading.Thread(target=self._work, name="jitlab-compile-prepares", daemon=True)
+        with suppress(RuntimeError, MemoryError):  # no room for a thread, or Python ends
+            thread.start()
+            self._thread = thread
+            atexit.register(self.end)
+
+    def end(self) -> None:
+        """The process ends after the step that is under way: not while LLVM is half loaded."""
+        self._has_ended = True
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        with suppress(Exception):
+            for step in STEPS:
+                if self._has_ended:
+                    break
+                step()
+
+
+preparation = Preparation()
