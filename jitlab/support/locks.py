@@ -17,7 +17,7 @@ from weakref import WeakSet
 #: may wait for a target's compiler, the last one.
 ORDER = (
     "collecting", "listeners", "conversions", "programs", "listings", "dumps", "plans", "places", "calls", "trees", "sources",
-    "texts", "room", "library", "imports", "compiler",
+    "texts", "room", "library", "imports", "improving", "compiler",
 )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import field
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 from weakref import WeakSet
 
@@ -28,6 +29,10 @@ from .emit import codegen
 
 #: Kernels of a Program (a long loop that was unrolled) from which on the good tier would take minutes of a processor.
 MOST_IMPROVED = 300
+
+#: The good tier begins when no Program was compiled for so many seconds, or somebody waits for it: first calls seldom come
+#: alone.
+QUIET = 0.03
 
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
 
@@ -55,6 +60,7 @@ class MachineCode(Compiled):
     def wait(self) -> None:
         """Until the good tier is in place."""
         if self.better is not None:
+            background().hurry()
             self.better.result()
 
 
@@ -65,6 +71,8 @@ def final_tier(program: Program) -> machine.Tier:
 
 def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     """The machine code of a Program for the target with this key: of the disk, or compiled now."""
+    if background.cache_info().currsize:
+        background().tell_busy()
     result = MachineCode(key, program)
     store = machine.object_cache()
     is_kept = config.cache  # as it is now
@@ -88,9 +96,10 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     cell = events.current_cell()
 
     def improve() -> None:
+        background().wait_for_quiet()
         started = time.perf_counter_ns()
         try:
-            made = machine.compile_object(codegen.module_for(program), "good")
+            made = machine.compile_beside(codegen.module_for(program))
             result.install(machine.load(made, ["run"]), "good")
         except MemoryError:  # what there is runs
             return
@@ -100,6 +109,7 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
             tell_compiled(result, origin, "good", "compiled", started)
 
     try:
+        background().tell_busy()
         result.better = background().submit(improve)
         _improved.add(result)
     except (RuntimeError, MemoryError):  # no room for a thread, or Python ends
@@ -113,7 +123,9 @@ class Background:
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._has_ended = self._works = False
+        self._has_ended = self._works = self._hurries = False
+        self._busy_until = 0.0
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="jitlab-compile", daemon=True)
         self._thread.start()
         atexit.register(self.shutdown)
@@ -127,6 +139,7 @@ class Background:
 
     def shutdown(self) -> None:
         self._has_ended = True
+        self._wake.put(None)
         self._jobs.put(None)
         self._thread.join()
 
@@ -136,6 +149,21 @@ class Background:
             self._do(*given)
             del given
             self._works = False
+            self._hurries = self._hurries and not self._jobs.empty()
+
+    def tell_busy(self) -> None:
+        """A Program was compiled just now."""
+        self._busy_until = time.monotonic() + QUIET
+
+    def hurry(self) -> None:
+        """Somebody waits for what there is to do."""
+        self._hurries = True
+        self._wake.put(None)
+
+    def wait_for_quiet(self) -> None:
+        while not (self._hurries or self._has_ended) and (left := self._busy_until - time.monotonic()) > 0:
+            with suppress(Empty):
+                self._wake.get(timeout=left)
 
     @property
     def is_busy(self) -> bool:

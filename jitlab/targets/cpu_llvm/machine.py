@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from jitlab.config import cache_folder
+from jitlab.errors import InternalError
 from jitlab.support import locks
 from jitlab.support.address_space import ask_for
 from jitlab.support.later import Later
@@ -113,6 +114,7 @@ class _Both:
         return _lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
 
+_beside = locks.shared("improving")
 locks.shared("compiler", _Both())
 
 
@@ -186,7 +188,7 @@ def features() -> Features:
 
 
 @cache
-def _target_machine(codegen: int) -> Any:
+def _target_machine(codegen: int, beside: bool = False) -> Any:
     return _target().create_target_machine(
         cpu=cpu_name(), features=cpu_features(), opt=codegen, reloc="pic", codemodel="small"
     )
@@ -197,11 +199,11 @@ def _data_layout() -> str:
     return _text("LLVMPY_CopyStringRepOfTargetData", _target_machine(2).target_data)
 
 
-def _module(text: str, tier: Tier) -> tuple[Any, Any]:
-    """The module after the tier's passes, and the machine that emits it."""
+def _module(text: str, tier: Tier, context: Any = None) -> tuple[Any, Any]:
+    """The module after the tier's passes, and the machine that emits it. `context`: its own, beside other threads."""
     ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
-    machine = _target_machine(0 if tier == "quick" else 2)
-    module = _llvm().parse_assembly(text)
+    machine = _target_machine(0 if tier == "quick" else 2, context is not None)
+    module = _llvm().parse_assembly(text, context)
     module.triple, module.data_layout = _triple(), _data_layout()
     if tier == "good":
         options = _llvm().create_pipeline_tuning_options(speed_level=1)
@@ -211,10 +213,33 @@ def _module(text: str, tier: Tier) -> tuple[Any, Any]:
         passes = builder.getModulePassManager()
         passes._owned = True  # this frees it: in llvmlite a method of the base class that does nothing comes first
         try:
-            passes.run(module, builder)
+            _long(context, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
         finally:
             _llvm().ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
     return module, machine
+
+
+def _long(context: Any, function: str) -> Any:
+    """One of LLVM's functions that take long: without llvmlite's lock where the module has a context of its own."""
+    found = getattr(_llvm().ffi.lib, function)
+    return found if context is None else getattr(found, "_cfn", found)
+
+
+def compile_beside(text: str) -> bytes:
+    """As `compile_object(text, "good")`, which other threads do not wait for, but forks do. One at a time."""
+    with locks.Released(_beside), _beside:
+        lib, context, error = _llvm().ffi.lib, _llvm().create_context(), ctypes.c_char_p()
+        context._owned = True  # this frees it, behind its module; after an exception nobody does
+        module, machine = _module(text, "good", context)
+        buffer = _long(context, "LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, ctypes.byref(error))
+        module.close()
+        lib.LLVMPY_ContextDispose(context)
+        if not buffer:
+            raise InternalError(f"LLVM emits no code: {(error.value or b'').decode()}")
+        try:
+            return ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
+        finally:
+            lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def compile_object(text: str, tier: Tier = "good") -> bytes:
