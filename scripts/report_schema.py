@@ -37,7 +37,8 @@ UNREAD = {
     "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",
     "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
-    "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs",
+    "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs code args",
+    "PlanChange": "code args",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.
 BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}

@@ -68,6 +68,8 @@ class PlanChange(Record):
     """Something that was decided otherwise."""
 
     cluster: str  #: where
+    code: str = ""  #: of the table's group `compared`
+    args: dict[str, Any] | None = None  #: in its text
     text: str  #: in words
     lines: Lines  #: their numbers
 
@@ -90,6 +92,8 @@ class Missing(Record):
     """What is missing until two runs can be told apart."""
 
     runs: int | None  #: how many more
+    code: str = ""  #: of the table's group `compared`
+    args: dict[str, Any] | None = None  #: in its text
     text: str  #: in words
 
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from textwrap import wrap
 from typing import Any
 
-from jitlab.messages import capital, units
+from jitlab.messages import Message, capital, units
 from jitlab.messages.escape import clean
 from jitlab.report.render import wording
 from jitlab.support.lazy import lazy
@@ -80,7 +80,7 @@ def compared(before: Json, after: Json, against: Json | None = None, run: int | 
         "run": run, "against": dict(against or {"run": None}), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
         "samples": [len(before["samples"]), len(after["samples"])], "runs": [list(before["runs"]), list(after["runs"])],
-        "note": " ".join(_notes(before, after)) or None, "needs": _needs(before, after),
+        "note": " ".join(map(str, _notes(before, after))) or None, "needs": _needs(before, after),
     })  # fmt: skip
 
 
@@ -159,19 +159,23 @@ def _change(before: Sequence[float], after: Sequence[float], spans: tuple[float,
     return difference(before, after, spans=known, disturbed=noise.others, between=noise.between).to_json()
 
 
-def _notes(before: Json, after: Json) -> list[str]:
+def _notes(before: Json, after: Json) -> list[Message]:
     notes = []
     if before["source"] and after["source"] and before["source"] != after["source"]:
-        notes.append("The cell was edited between these runs.")
+        notes.append(_said("edited"))
     for facts, which, side in ((before, "before", "before"), (after, "after", "now")):
         if facts["error"]:
-            notes.append(f"The run {which} ended with {facts['error']}.")
+            notes.append(_said("ended", which=which, error=facts["error"]))
         if len(facts["runs"]) > 1:
-            notes.append(f"{capital(runs_text(facts['runs']))} ({side}) ran the same plan and are taken together.")
+            notes.append(_said("together", runs=capital(runs_text(facts["runs"])), side=side))
     busy = max(before["others"] or 0.0, after["others"] or 0.0)
     if busy >= BUSY:
-        notes.append(f"Other programs took {units.percent(busy)} of the processors meanwhile; times are known less well.")
+        notes.append(_said("busy", share=busy))
     return notes
+
+
+def _said(row: str, **args: Any) -> Message:
+    return Message(f"compared.{row}", args)
 
 
 def _needs(before: Json, after: Json) -> Json | None:
@@ -179,8 +183,8 @@ def _needs(before: Json, after: Json) -> Json | None:
     few = min(len(before["samples"]), len(after["samples"]))
     if few >= FEWEST:
         return None
-    timed = "No call was" if not few else "Only 1 call was" if few == 1 else f"Only {few} calls were"
-    return {"runs": None, "text": f"{timed} timed on one side; a comparison needs {FEWEST}. Run the cell again."}
+    row = "no_call" if not few else "one_call" if few == 1 else "few_calls"
+    return {"runs": None, **_said(row, calls=few, least=FEWEST).to_json()}
 
 
 def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = False) -> RunComparison:
@@ -191,18 +195,13 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     before, after = found.data["samples"]
     if is_past and before < FEWEST:
         old = runs_text(found.data["runs"][0])
-        few = f"The old code has {units.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
-        needs: Json = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
+        said = _said("old_code", calls=units.counted(before, "timed call"), runs=old, least=FEWEST)
     elif runs is not None:
-        times = "once more" if runs == 1 else f"{runs} more times"
-        text = f"Too few timed calls to tell: {before} before and {after} now, of {FEWEST} each. Run the cell {times}."
-        needs = {"runs": runs, "text": text}
+        said = _said("run_once" if runs == 1 else "run_more", before=before, after=after, least=FEWEST, runs=runs)
     else:
-        which = against_text(found.data["against"])
-        cure = "pin one after more runs" if "baseline" in found.data["against"] else "compare with a later run"
-        few = f"{capital(which)} has {units.counted(before, 'timed call')}"
-        needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
-    return RunComparison({**found.data, "needs": needs})
+        row, which = "pin" if "baseline" in found.data["against"] else "later", capital(against_text(found.data["against"]))
+        said = _said(row, which=which, calls=units.counted(before, "timed call"), least=FEWEST)
+    return RunComparison({**found.data, "needs": {"runs": None if is_past and before < FEWEST else runs, **said.to_json()}})
 
 
 def runs_text(runs: Sequence[int]) -> str:
@@ -224,31 +223,31 @@ def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
             if before["fingerprint"] == after["fingerprint"]:
                 continue
             if part["kind"] == "host":
-                text = f"{_at(after)} runs on the host for another reason now: {after['reason']}."
+                said = _said("host_reason", what=_at(after), why=after["reason"])
             else:
-                text = _cluster_changed(before, after)
+                said = _cluster_changed(before, after)
         elif part["kind"] == "host":
-            text = f"{_at(part)} runs on the host now: {part['reason']}." if after else _host_gone(part, pairs)
+            said = _said("host_now", what=_at(part), why=part["reason"]) if after else _host_gone(part, pairs)
         else:
-            what = f"{units.counted(len(part['ops']), 'operation')} in {units.counted(part['kernels'], 'kernel')}"
-            text = f"{_at(part)} is new: {what}." if after else f"{_at(part)} is gone: it had {what}."
-        found.append({"cluster": part["name"] if part["kind"] == "cluster" else None, "text": text, "lines": part["lines"]})
+            said = _said("new" if after else "gone", what=_at(part), operations=len(part["ops"]), kernels=part["kernels"])
+        cluster = part["name"] if part["kind"] == "cluster" else None
+        found.append({"cluster": cluster, **said.to_json(), "lines": part["lines"]})
     return found
 
 
-def _host_gone(part: Json, pairs: Sequence[Pair]) -> str:
+def _host_gone(part: Json, pairs: Sequence[Pair]) -> Message:
     """Where the operation went: into a cluster, or out of the program."""
     for before, after in pairs:
         if after is not None and after["kind"] == "cluster" and _count(after, part["name"]) > _count(before, part["name"]):
-            return f"{_at(part)} is compiled now, in {after['name']}."
-    return f"{_at(part)} is gone from the host."
+            return _said("host_compiled", what=_at(part), cluster=after["name"])
+    return _said("host_gone", what=_at(part))
 
 
 def _count(part: Json | None, kind: str) -> int:
     return sum(op["op"] == kind for op in part["ops"]) if part else 0
 
 
-def _cluster_changed(before: Json, after: Json) -> str:
+def _cluster_changed(before: Json, after: Json) -> Message:
     """`Plan changed in cluster_1: 3 kernels → 2. Take (line 10) now runs inside k3; 188 MB less moved.`"""
     facts = []
     if before["kernels"] != after["kernels"]:
@@ -266,8 +265,8 @@ def _cluster_changed(before: Json, after: Json) -> str:
         moved.append(f"{units.size(abs(less))} {'less' if less > 0 else 'more'} moved")
     if not facts and not moved:
         facts.append("the same operations read and fuse in another way")
-    head = f"Plan changed in {name}: {', '.join(facts)}." if facts else f"Plan changed in {name}:"
-    return f"{head} {'; '.join(moved)}." if moved else head
+    row = "changed_and_moved" if facts and moved else "changed" if facts else "moved"
+    return _said(row, name=name, facts=", ".join(facts), moved="; ".join(moved))
 
 
 def _kinds(a: Json, b: Json) -> list[str]:
