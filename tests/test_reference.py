@@ -38,7 +38,8 @@ RAISE_NOTHING = {
     "jitlab.datasets.drawn_digits", "jitlab.nn.sigmoid", "jitlab.nn.gelu", "jitlab.nn.one_hot",
     "jitlab.nn.softmax_cross_entropy",
 }  # fmt: skip
-ERRORS = {n: value for n, value in vars(errors).items() if isinstance(value, type) and issubclass(value, errors.JitlabError)}
+#: What users meet: what one part tells another by raising it is none of it.
+ERRORS = {n: e for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, errors.JitlabError)}
 
 
 def documented():
