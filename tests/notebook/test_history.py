@@ -75,7 +75,8 @@ def test_before_there_are_enough_runs_the_numbers_stand_and_how_many_more_it_tak
             assert all(row["before"] and row["after"] for row in found.rows)
     assert told_needs == [4, 3, 2, 1, None] and found.rows[0]["change"] is not None
     oldest = history.compare(sessions["a"], {"run": 1}).data["needs"]
-    assert oldest == {"runs": None, "text": "Run 1 has 1 timed call, too few to tell (3): compare with a later run."}
+    assert oldest["text"] == "Run 1 has 1 timed call, too few to tell (3): compare with a later run."
+    assert (oldest["runs"], oldest["code"], oldest["args"]["least"]) == (None, "later", 3)
     history.pin("early", sessions["a"])
     cell(shell, "result = f(x)", id="a")
     text = told(shell, capsys, "%jitlab compare early")
