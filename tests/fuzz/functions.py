@@ -20,6 +20,8 @@ import numpy as np
 
 PRELUDE = """
 import collections
+import itertools
+import math
 
 import numpy as np
 
@@ -309,6 +311,59 @@ class Writer:
             f"{v} = 'size ' + str({x}.shape[0])", f"{v} = {x}.item(0)",
         ])  # fmt: skip
 
+    def element(self) -> str:
+        """Python numbers of elements, and what is made of them: each `k…` may be used further."""
+        x, d, k = self.pick((1,)), self.draw, self.new("k")
+        e = d.choice([f"{x}[0]", f"{x}[-1]", f"{x}.max()", f"{x}.sum()", f"{x}[{x} > 0].sum()", f"{x}.flat[1]"])
+        number = d.choice([f"float({e})", f"int({e})", f"{e}.item()", f"bool({e})", f"{x}.item(1)", f"{x}.tolist()[1]"])
+        other = d.choice(["2", "0.5", "-1", "3", f"int({x}[1])", f"float({x}[-1])", f"{x}.tolist()[0]"])
+        sign = d.choice(["+", "-", "*", "/", "//", "%", "**", "<", "==", ">="])
+        whole = f"range(len({x}))"
+        return d.choice([
+            f"{k} = {number}", f"{k} = {number} {sign} {other}", f"{k} = {number} {sign} {other}",
+            f"{k} = divmod({number}, {other})",
+            f"{k} = math.{d.choice(['floor', 'ceil', 'sqrt', 'fabs', 'isnan', 'trunc', 'log2'])}({number})",
+            f"{k} = math.{d.choice(['copysign', 'fmod', 'hypot', 'pow'])}({number}, {other})", f"{k} = round({e})",
+            f"{k} = round({number}, 1)", f"{k} = abs({number})", f"{k} = max({number}, {other})", f"{k} = {x} * {number}",
+            f"{k} = {x}[int({e}) % len({x})]", f"{x}[0] = {number} * 2", f"{k} = {x}.tolist()[:2]", f"{k} = sum({x}.tolist())",
+            f"{k} = {number}\nif {k} > 1:\n    {k} = {k} {sign} {other}", f"{k} = [{number}, {{'a': {number}}}]",
+            f"{k} = 0\nfor i in {whole}:\n    {k} += {d.choice(['int', 'float', 'bool'])}({x}[i])",
+            f"{k} = 0.0\nfor u in {x}.tolist():\n    if u > 0:\n        {k} += u * {other}",
+            f"{k}, j = int({e}), 0\nwhile j < 5 and {k} > 1:\n    {k}, j = {k} // 2, j + 1",
+            f"{k} = isinstance({number}, float), type({number}).__name__", f"{k} = ({e} > 0) is True, bool({e}) is True",
+            f"{k} = np.zeros(abs(int({e})) % 5 + 1)", f"{k} = {x}[: int({e})]", f"{k} = f'{{{number}:.3f}}'",
+            f"{k} = {{1: 2, 2: 3}}.get(int({e}), 0)", f"{k} = np.float32({number})", f"{k} = np.sqrt(abs({number}))",
+            f"LOG.append({number})",
+        ])  # fmt: skip
+
+    def counting(self) -> str:
+        """Generators in calls, and loops over what is combined of others."""
+        x, y, d, k = self.pick((1,)), self.pick(), self.draw, self.new("k")
+        p, q = d.choice(["0", "1", "2", f"len({x})"]), d.choice([0, 1, 2])
+        over = d.choice([
+            f"itertools.product(range(len({x})), range({p}))", f"itertools.combinations(range(len({x})), 2)",
+            f"np.ndindex(len({x}), 3)", f"enumerate(range(len({x})))", f"zip(range(len({x})), range(4))",
+            "itertools.permutations(range(3), 2)", "itertools.product(range(3), repeat=2)",
+        ])  # fmt: skip
+        body = d.choice([
+            f"{k} = {k} + {x}[i] * j", f"{x}[i] = {x}[i] + j", f"if {x}[i] > {q}:\n        {k} = {k} + 1",
+            f"{k} = max({k}, {x}[i])", f"if {x}[i] > {q}:\n        break",
+        ])  # fmt: skip
+        plain = f"v in {x}", f"v in {x}.tolist()", f"v in {y}.flat", f"i, v in enumerate({x})"
+        each = d.choice([*plain, f"v in {x} if v > {q}"])
+        made = d.choice(["v", "v * 2", f"v > {q}", "v * v", "int(v)", "bool(v)"])
+        return d.choice([
+            f"{k} = 0\nfor i, j in {over}:\n    {body}", f"{k} = 0\nfor i, j in {over}:\n    {body}",
+            f"{k} = {d.choice(['any', 'all', 'sum', 'min', 'max'])}({made} for {each})",
+            f"{k} = any({x} > {q}), all({x} > {q})",
+            f"{k} = any({x}[i] > {x}[i - 1] for i in range(1, len({x})))", f"{k} = max({x}), min({x})",
+            f"{k} = 0\nfor at, v in np.ndenumerate({y}):\n    {k} = {k} + v * at[0]", f"{y}.flat[{q}] = {x}[0]",
+            f"for i, v in enumerate({y}.flat):\n    {y}.flat[i] = v + i", f"{y}.flat[1:3] = 2", f"{k} = {y}.flat[{q}:4]",
+            f"{k} = np.mgrid[0:len({x}), 0:3]", f"{k} = np.ogrid[0:3, 0:len({x})]", f"{k} = list(itertools.chain({x}, [1]))",
+            f"{k} = [v for v in itertools.accumulate({x})]", f"{k} = np.r_[{x}, 1]", f"{y}.flat = {p}",
+            f"{k} = itertools.product(range(6), range(4))\n{k} = [sum(i for i, j in {k}), len(list({k}))]",
+        ])  # fmt: skip
+
     def sized(self) -> str:
         """A size or a slice that was kept, used later."""
         x, v, d = self.pick(), self.new(), self.draw
@@ -497,6 +552,7 @@ class Writer:
         d = self.draw
         kinds = [self.alias] * 5 + [self.write] * 6 + [self.compute] * 4 + [self.hold] * 4 + [self.loop] * 4 + [self.branch] * 4
         kinds += [self.kind] * 4 + [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2 + [self.effect]
+        kinds += [self.element, self.counting] * 4
         wanted = d.choice((2, 4, 6, 9, 14))
         for _ in range(5 * wanted):
             if len(self.program.body) >= wanted:
