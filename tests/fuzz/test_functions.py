@@ -23,6 +23,7 @@ def test_equal_seeds_give_equal_programs_of_every_kind():
     assert texts == [str(functions.make(seed)) for seed in range(150)]
     whole = "\n".join(texts)
     parts = "for i in;while;break;try:;raise;.copy();.append(;Box(;print(;return (;[::-1];out=;given;.sum() >;LOG;slice(1"
+    parts += ";itertools.product(;.flat;math.;.tolist();any(;float(;.item(;np.ndindex("
     assert not [part for part in parts.split(";") if part not in whole]
 
 
