@@ -570,3 +570,51 @@ def test_defaults_of_functions_are_asked(warm_jit, monkeypatch):
     same(compiled.traced(W), f(W))
     monkeypatch.setattr(with_defaults, "__kwdefaults__", {"more": -5.0})
     same(compiled.traced(W), f(W))
+
+
+def test_defaults_of_the_function_itself(warm_jit, monkeypatch):
+    def f(x, s=2.0, *, t=0.5):
+        return x * s + t
+
+    compiled = warm_jit(f, X)
+    same(compiled.fast(W), f(W))
+    same(compiled.otherwise(W, 3.0), f(W, 3.0))
+    same(compiled.otherwise(W, t=1.0), f(W, t=1.0))
+    monkeypatch.setattr(f, "__kwdefaults__", {"t": 0.25})
+    fresh = jl.jit(f, fullgraph=True)
+    same(fresh(W), f(W))
+    assert compiled.otherwise(W) is not None
+
+
+def test_what_closures_hold_is_asked_at_each_call(warm_jit):
+    gain, bias = 2.0, np.ones(6)
+
+    def f(x):
+        return x * gain + bias
+
+    compiled = warm_jit(f, X)
+    same(compiled.fast(W), f(W))
+    gain, bias = -0.0, np.arange(6.0)
+    same(compiled.fast(W), f(W))
+    gain = 3
+    same(compiled.otherwise(W), f(W))
+    gain, bias = 1.0, np.float32(bias)
+    same(compiled.otherwise(W), f(W))
+    del gain
+    with pytest.raises(NameError):
+        compiled.traced(W)
+
+
+def test_what_names_hold_is_asked_at_each_call(warm_jit, monkeypatch):
+    def f(x):
+        return x * TABLE["w"]
+
+    compiled = warm_jit(f, X)
+    same(compiled.fast(np.ones(6)), f(np.ones(6)))
+    monkeypatch.setitem(TABLE, "w", np.arange(6.0) - 3)
+    same(compiled.fast(X), f(X))
+    same(compiled.otherwise(TABLE["w"]), f(TABLE["w"]))
+    monkeypatch.setitem(TABLE, "more", 1)
+    same(compiled.otherwise(X), f(X))
+    monkeypatch.setitem(globals(), "TABLE", {"w": 2.0})
+    same(compiled.otherwise(X), f(X))

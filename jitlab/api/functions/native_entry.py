@@ -193,6 +193,7 @@ class InFront:
         with locks.Released(self._lock), self._lock:
             self._direct.code = getattr(function._code_function(), "__code__", None)
             self._compiled.clear()
+            self._forms.clear()
             self.tried = None, None
             self._set(function)
 

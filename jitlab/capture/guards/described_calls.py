@@ -13,7 +13,7 @@ import numpy as np
 
 from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES
-from jitlab.ir.plans.call_forms import Again, ArrayOf, Equal, Holding, NumberOf
+from jitlab.ir.plans.call_forms import Again, ArrayOf, Equal, Holding, NumberOf, Standing
 
 #: Values that are compared, of Python's own types.
 VALUES = frozenset({int, bool, str, bytes, float, complex, type(None), type(...)})
@@ -44,6 +44,7 @@ class Described:
         self.any_float, self.exact = any_float, exact
         self.leaves: list[Any] = []
         self.float_values = False  # also of floats that are leaves
+        self.standing: list[Standing] = []
         self.first: dict[int, int] = {}  # of a leaf that is an array once more, the leaf that it was first
         self._first: dict[int, int] = {}  # of arrays, by id
         self._alike: dict[Any, list[Any]] = defaultdict(list)  # arrays, and containers, that may be the same ones
@@ -94,7 +95,10 @@ class Described:
             elif parameter.kind is not parameter.POSITIONAL_ONLY and name in rest:
                 bound.append(one(rest.pop(name)))
             elif type(parameter.default) in VALUES:
-                bound.append(parameter.default)
+                what, marked = self.value(parameter.default)
+                if isinstance(marked, Mark):
+                    self.standing.append(Standing(parameter.default, what))
+                bound.append(marked)
             else:
                 raise Undescribed(f"{name} has another default than a value")
         return tuple(found[at] for at in range(len(given))), bound

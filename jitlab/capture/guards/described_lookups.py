@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping, Sequence
+from types import CellType
 from typing import Any
 
-from jitlab.ir.plans.call_forms import Defaults, Equal, Is, Named
+from jitlab.ir.plans.call_forms import Defaults, Equal, Is, Named, Standing
 
 from .described_calls import VALUES, Described, Mark, Undescribed
 from .gathering import Lookup, Read
 
-_GLOBAL = re.compile(r"(k\d+)\['(\w+)'\]")
+_NAME = re.compile(r"(k\d+)(?:\['(\w+)'\]|\.cell_contents)")
 _OF_NUMBER = re.compile(r"k\d+\(v(\d+)\)")
 
 
@@ -24,8 +25,10 @@ class DescribedLookup:
             raise Undescribed("a lookup does more than to compare")
         self.lookup, self.described, self.marked = lookup, described, marked
         self.inputs: dict[int, int] = {}
-        self.reads: list[Named | Defaults] = [Defaults(f, *values) for f, values in lookup.defaults.items()]
+        self.reads: list[Named | Standing | Defaults] = [*described.standing]
+        self.reads += [Defaults(f, *values) for f, values in lookup.defaults.items()]
         self._numbers: dict[int, int] = {}
+        self._held: dict[str, Any] = {}  # what names hold, with Marks
         for found_in in lookup.attributes:
             for name, value in found_in.values.items():
                 self.reads.append(Named(_table(found_in.table), name, Is(value)))
@@ -38,20 +41,26 @@ class DescribedLookup:
             self.inputs[n] = self._numbers[int(number[1])]
 
     def leaf_at(self, code: str) -> int:
-        """The leaf at a place of the arguments."""
-        found = self.lookup.constants.function_of_arguments(code)(self.marked)
+        """The leaf at a place of the arguments, or of what a name holds."""
+        name = _NAME.match(code)
+        marked: Any
+        marked, rest = (self.marked, code) if name is None else (self._held.get(name[0]), "a" + code[name.end() :])
+        found = self.lookup.constants.function_of_arguments(rest)(marked)
         if not isinstance(found, Mark):
             raise Undescribed("an argument that is no array is given back")
         return self.described.first.get(found.leaf, found.leaf)
 
     def _read(self, read: Read) -> None:
-        name = _GLOBAL.fullmatch(read.place.code)
-        if name is not None:
-            self._global(read, _table(self.lookup.constants.values[name[1]]), name[2])
-        elif not read.place.code.startswith("a[") or read.kind not in ("array", "number", "equal", "sized"):
+        code = read.place.code
+        name = _NAME.match(code)
+        if name is not None and name[0] == code:
+            self._named(read, self.lookup.constants.values[name[1]], name[2] or "")
+        elif read.kind not in ("array", "number", "equal", "sized") or not (
+            code.startswith("a[") or (name is not None and name[0] in self._held)
+        ):
             raise Undescribed(f"{read.leaf.path} is read in Python")
-        elif read.input >= 0 or read.slot >= 0:
-            self._bind(read, self.leaf_at(read.place.code))
+        if read.input >= 0 or read.slot >= 0:
+            self._bind(read, self.leaf_at(code))
 
     def _bind(self, read: Read, leaf: int) -> None:
         if read.slot >= 0:
@@ -59,20 +68,17 @@ class DescribedLookup:
         elif self.inputs.setdefault(read.input, leaf) != leaf:
             raise Undescribed("two arrays were one")
 
-    def _global(self, read: Read, table: dict[str, Any], name: str) -> None:
-        value = table.get(name)
+    def _named(self, read: Read, table: Any, name: str) -> None:
+        value = table.cell_contents if isinstance(table, CellType) else _table(table).get(name)
         what: Any
         if read.kind == "same" and (len(read.want) == 1 or isinstance(read.want[0], types.FunctionType)):
             what = Is(*read.want)
         elif read.kind == "equal" and type(value) in VALUES and read.want == (type(value), value):
             what = Equal(value)
-        elif read.kind in ("array", "number"):
-            what, mark = self.described.value(value)
-            if not isinstance(mark, Mark):
-                raise Undescribed(f"{name} is no float")
-            self._bind(read, self.described.first.get(mark.leaf, mark.leaf))
+        elif read.kind in ("array", "number", "sized"):
+            what, self._held[read.place.code] = self.described.value(value)
         else:
-            raise Undescribed(f"{name} is read in Python")
+            raise Undescribed(f"{read.leaf.path} is read in Python")
         self.reads.append(Named(table, name, what))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,18 @@ class Defaults:
 
 
 @dataclass(frozen=True)
-class Named:
-    """What stands under a name of a dict of names that a function reads."""
+class Standing:
+    """An object that no call gives, as a default; it is this leaf."""
 
-    table: dict[str, Any]
+    value: Any
+    what: Any
+
+
+@dataclass(frozen=True)
+class Named:
+    """What stands under a name of a dict of names that a function reads, or in a cell of a closure."""
+
+    table: dict[str, Any] | CellType
     name: str
     what: Any
 
@@ -131,7 +140,7 @@ class CallForm:
     values: tuple[Any, ...]
     inputs: tuple[int, ...]
     gives: Any
-    reads: tuple[Named | Defaults, ...] = ()
+    reads: tuple[Named | Standing | Defaults, ...] = ()
     distinct: tuple[tuple[Any, Any], ...] = ()
     writes: tuple[tuple[int, int], ...] = ()
     is_whole: bool = True
@@ -139,7 +148,7 @@ class CallForm:
 
 def leaves_of_form(form: CallForm) -> Iterator[ArrayOf | Again | NumberOf]:
     """Its leaves, in the order they are met."""
-    read = (read.what for read in form.reads if isinstance(read, Named))
+    read = (read.what for read in form.reads if not isinstance(read, Defaults))
     return (leaf for value in (*read, *form.values) for leaf in _leaves(value))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from types import CellType
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf
+from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf, Standing
 
 from .code_lines import HEAD, ITEMS, LIST_ITEMS, Code
 
@@ -45,6 +46,8 @@ class Arguments:
         for read in form.reads:
             if isinstance(read, Defaults):
                 self._defaults(read)
+            elif isinstance(read, Standing):
+                self._value(code.object(read.value), read.what)
             else:
                 self._name(read)
         for number, wanted in enumerate(form.values):
@@ -66,7 +69,11 @@ class Arguments:
 
     def _name(self, read: Named) -> None:
         code = self.code
-        found = code.call("PyDict_GetItemWithError", f"ptr {code.object(read.table)}", f"ptr {code.object(read.name)}")
+        table = code.object(read.table)
+        if isinstance(read.table, CellType):
+            found = code.at(table, HEAD, "ptr")
+        else:
+            found = code.call("PyDict_GetItemWithError", f"ptr {table}", f"ptr {code.object(read.name)}")
         code.check(code.new(f"icmp ne ptr {found}, null"), "absent")
         self._is_inside = True
         self._value(found, read.what)

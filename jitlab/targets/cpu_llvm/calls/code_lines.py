@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
+from types import CellType
 from typing import Any
 
 HEAD = object.__basicsize__
@@ -142,7 +143,8 @@ def are_known() -> bool:
     lengths = [_word(id(x) + HEAD) for x in held]
     items = _word(id(held) + ITEMS), _word(_word(id(held[0]) + LIST_ITEMS) + 8)
     numbers = _word(id(2.5) + HEAD) == 0x4004000000000000 and _word(id(1 + 2.5j) + HEAD + 8) == 0x4004000000000000
-    is_text = ctypes.string_at(id(b"jit") + BYTES, 3) == b"jit"
+    cell = CellType(held)
+    is_text = _word(id(cell) + HEAD) == id(held) and ctypes.string_at(id(b"jit") + BYTES, 3) == b"jit"
     return lengths == [3, 2, 1] and items == (id(held[0]), id(held[0][1])) and numbers and is_text
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -58,10 +59,12 @@ def _loaded(text: str) -> machine.Loaded:
     if known is None:
         known = machine.load(machine.object_cache().compile(text, "quick")[0], ["warm"])
         known = _codes.setdefault(text, known)
+    _recent.append(known)
     return known
 
 
 _codes: WeakValueDictionary[str, machine.Loaded] = WeakValueDictionary()
+_recent: deque[machine.Loaded] = deque(maxlen=64)  # stay, though no function runs them
 
 
 def builtin(definition: int, bound: Any) -> Any:
