@@ -600,7 +600,7 @@ def test_what_closures_hold_is_asked_at_each_call(warm_jit):
     same(compiled.otherwise(W), f(W))
     gain, bias = 1.0, np.float32(bias)
     same(compiled.otherwise(W), f(W))
-    del gain
+    del f.__closure__[f.__code__.co_freevars.index("gain")].cell_contents
     with pytest.raises(NameError):
         compiled.traced(W)
 
