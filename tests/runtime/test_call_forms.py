@@ -618,3 +618,18 @@ def test_what_names_hold_is_asked_at_each_call(warm_jit, monkeypatch):
     same(compiled.otherwise(X), f(X))
     monkeypatch.setitem(globals(), "TABLE", {"w": 2.0})
     same(compiled.otherwise(X), f(X))
+
+
+def test_a_trace_that_c_answers_is_not_the_first_to_be_forgotten(warm_jit, monkeypatch):
+    monkeypatch.setattr(jl.config, "max_traces", 3)
+    compiled = warm_jit(lambda x: x + 1, X)
+    for n in range(8, 13):
+        compiled.fast(X)
+        compiled.otherwise(np.ones(n))
+    assert sum(map(len, compiled.traced._traces.values())) == 3
+    compiled.fast(X)
+    assert any(trace.costs.native_calls for trace, _ in compiled.traced._recent.values())
+    for n in range(13, 20):
+        compiled.otherwise(np.ones(n))
+    assert not any(trace.costs.native_calls for trace, _ in compiled.traced._recent.values())
+    same(compiled.traced(X), X + 1)

@@ -472,11 +472,12 @@ class Jit(Successor):
 
     def _forget_oldest(self) -> None:
         """The trace that was called longest ago makes room."""
-        for _ in range(1 + MAX_ENTRIES):
-            number, (oldest, key) = self._recent.popitem(last=False)
-            if not oldest.costs.was_called_natively():
-                break
+        spared = 0
+        number, (oldest, key) = self._recent.popitem(last=False)
+        while spared < MAX_ENTRIES and oldest.costs.was_called_natively():
             self._recent[number] = oldest, key
+            number, (oldest, key) = self._recent.popitem(last=False)
+            spared += 1
         remove(self._traces, key, oldest)
         self.ledger.evicted(oldest)
         if self._last is oldest:
