@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm import compiling, machine
 from jitlab.targets.cpu_llvm.calls.launcher import ContextLauncher
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.cpu_llvm.cpu_schedule import scheduled
 from jitlab.targets.cpu_llvm.emit import codegen, phase
+from jitlab.targets.target import Origin
 
 sys.path.insert(0, str(Path(__file__).parent))
 from one_kernel import equal  # noqa: E402
@@ -106,3 +107,29 @@ def test_both_texts_give_the_same_bits(program, masked_bytes):
                 assert all(equal(a, b).all() for a, b in zip(quick, good, strict=True)), shape
                 checked += 1
     assert checked
+
+
+@pytest.mark.parametrize(("size", "written"), [(1000, "quick_module_for"), (10_000_000, "module_for")])
+def test_a_long_first_run_gets_the_text_of_the_faster_code(size, written, monkeypatch):
+    x = np.ones(size)
+    trace = jl.function(lambda x: np.exp(x) + np.log1p(x))._replayable((x,), {})[0]
+    (cluster,) = trace.executable.clustering.clusters
+    program = scheduled(trace.executable._lowered(cluster, ("C",), frozenset()).program)
+    called = []
+    writers = {"quick_module_for": codegen.quick_module_for, "module_for": codegen.module_for}
+    for name, write in writers.items():
+        monkeypatch.setattr(codegen, name, lambda p, name=name, write=write: called.append(name) or write(p))
+    monkeypatch.setattr(jl.config, "cache", False)
+    compiling.machine_code(machine.KEY, program, Origin()).wait()
+    assert called == [written, "module_for"]
+
+
+def test_the_quick_text_of_one_body_a_loop_is_shorter(monkeypatch):
+    monkeypatch.setattr(phase, "features", lambda: replace(machine.features(), masked_bytes=1))
+    x = np.ones((50, 70))
+    for program in (softmax, mathematics):
+        trace = jl.function(program)._replayable((x,), {})[0]
+        for cluster in trace.executable.clustering.clusters:
+            lowered = trace.executable._lowered(cluster, tuple("C" for _ in cluster.inputs), frozenset())
+            made = scheduled(lowered.program)
+            assert codegen.quick_module_for(made).count("\n") < 0.8 * codegen.module_for(made).count("\n")

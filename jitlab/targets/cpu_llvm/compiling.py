@@ -7,6 +7,7 @@ import ctypes
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -24,6 +25,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.target import Compiled, Origin, tell_compiled
 
 from . import machine
+from .calls.context import UNKNOWN_TURNS, steps
 from .cpu_schedule import Scheduled
 from .emit import codegen
 
@@ -33,6 +35,8 @@ MOST_IMPROVED = 300
 #: The good tier begins when no Program was compiled for so many seconds, or somebody waits for it: first calls seldom come
 #: alone.
 QUIET = 0.03
+#: Operations on elements in one run from which on it is a long one: some 10 ms.
+LONG_STEPS = 1 << 26
 
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
 
@@ -69,6 +73,12 @@ def final_tier(program: Program) -> machine.Tier:
     return "quick" if len(program.kernels) > MOST_IMPROVED else "good"
 
 
+def _is_long(program: Scheduled) -> bool:
+    """Does its first run take longer than what a shorter text saves, which makes slower code?"""
+    sizes = defaultdict(lambda: UNKNOWN_TURNS, program.sizes)  # some are known when it runs
+    return sum(steps(kernel.body, sizes) for kernel in program.kernels) > LONG_STEPS
+
+
 def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     """The machine code of a Program for the target with this key: of the disk, or compiled now."""
     if background.cache_info().currsize:
@@ -87,7 +97,7 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
         result.first_tier = "good"
         return result
     is_last = final_tier(program) == "quick"
-    text = codegen.module_for(program) if is_last else codegen.quick_module_for(program)
+    text = codegen.module_for(program) if is_last or _is_long(program) else codegen.quick_module_for(program)
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
     result.first_tier = "quick"
     if is_last:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,22 +15,32 @@ from jitlab.ir.programs.program import (
     Finish,
     For,
     Gemm,
+    If,
     Let,
     Load,
     Local,
     Partial,
     Read,
+    Repeat,
     Scalar,
     Statement,
     Step,
     Store,
     Variable,
     all_expressions,
+    expressions,
     walk,
+    work,
 )
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
+
+#: What a call of a library is taken for, in operations on elements.
+CALL_STEPS = 1 << 14
+
+#: For estimates: the turns of a loop without a count.
+UNKNOWN_TURNS = 100
 
 #: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
 #: FAILED + code: the check with that code failed.
@@ -223,3 +233,25 @@ def changes(statements: Sequence[Statement]) -> frozenset[str]:
         elif not isinstance(s, (Store, Gemm, Call, Partial)) and hasattr(s, "symbol"):
             names.add(s.symbol)
     return frozenset(names)
+
+
+def steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
+    """Operations on elements in one run of the statements, about; what an expression shares counts once."""
+    total = 0
+    for s in statements:
+        own = 1 + int(sum(work(e) for e in expressions(s)))
+        if isinstance(s, For):
+            known = [max(i.const.evaluate(sizes), 0) for i in s.extent if not i.vars]
+            total += min(known, default=1) * steps(s.body, sizes)
+        elif isinstance(s, Repeat):
+            times = UNKNOWN_TURNS if s.count is None else max(s.count.evaluate(sizes), 0)
+            total += times * (own + steps(s.before, sizes) + steps(s.body, sizes))
+        elif isinstance(s, If):
+            total += own + max(steps(s.then, sizes), steps(s.orelse, sizes))
+        elif isinstance(s, Gemm):
+            total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
+        elif isinstance(s, Call):
+            total += CALL_STEPS
+        else:
+            total += own
+    return total

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from jitlab.ir import Lowered, plain
-from jitlab.ir.programs.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
+from jitlab.ir.programs.program import Buffer
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher
 
 from . import host_calls
 from .blas import gemm_address
 from .buffers import ALIGNMENT, pool
-from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
+from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase, steps
 from .device import address_of
 from .signals import prepare, raise_stopped
 
@@ -24,12 +24,6 @@ BUDGET = 100_000_000
 
 #: Operations on elements in one chunk of an outer loop, about.
 CHUNK_STEPS = 1 << 18
-
-#: What a call of a library is taken for, in such operations.
-CALL_STEPS = 1 << 14
-
-#: For estimates: the turns of a loop without a count.
-UNKNOWN_TURNS = 100
 
 
 class ContextLauncher(Launcher):
@@ -127,31 +121,9 @@ def _chunk(lowered: Lowered, phase: Phase, layout: ContextLayout) -> int:
     outer = phase.outer
     if phase.is_whole or outer is None:
         return 1 << 62
-    each = max(_steps(outer.body, lowered.symbol_values), 1)
+    each = max(steps(outer.body, lowered.symbol_values), 1)
     wanted = max(CHUNK_STEPS // each, 1)
     return int(-(-wanted // 256) * 256) if id(outer) in layout.program.vectors or wanted >= 256 else int(wanted)
-
-
-def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
-    """Operations on elements in one run of the statements, about; what an expression shares counts once."""
-    total = 0
-    for s in statements:
-        own = 1 + int(sum(work(e) for e in expressions(s)))
-        if isinstance(s, For):
-            known = [max(i.const.evaluate(sizes), 0) for i in s.extent if not i.vars]
-            total += min(known, default=1) * _steps(s.body, sizes)
-        elif isinstance(s, Repeat):
-            times = UNKNOWN_TURNS if s.count is None else max(s.count.evaluate(sizes), 0)
-            total += times * (own + _steps(s.before, sizes) + _steps(s.body, sizes))
-        elif isinstance(s, If):
-            total += own + max(_steps(s.then, sizes), _steps(s.orelse, sizes))
-        elif isinstance(s, Gemm):
-            total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
-        elif isinstance(s, Call):
-            total += CALL_STEPS
-        else:
-            total += own
-    return total
 
 
 def _bytes(buffer: Buffer, lowered: Lowered) -> int:
