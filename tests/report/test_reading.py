@@ -14,6 +14,7 @@ from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
 from jitlab.report.schema import VERSION, Report, bare, is_record, keys_of
 from jitlab.report.store.baselines import read_baseline
+from jitlab.report.store.older import upgraded
 
 DATA = samples.softmax_report().to_json()
 JSON = st.recursive(
@@ -211,3 +212,16 @@ def test_what_would_change_a_decision_opens_from_version_3_where_it_was_text():
     report = read_report(old)
     assert old["version"] == 3 and any(told) and [edge.would_fuse_if for edge in report.boundaries] == told
     assert report.ops[0].would_compile_if == "it were marked" and report.ops[1].would_compile_if is None
+
+
+def test_what_an_earlier_version_said_in_text_alone_is_read_as_the_panel_reads_it():
+    cases = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/older.json").read_text(encoding="utf-8"))
+    for text, *expected in cases["reasons"]:
+        (edge,) = upgraded({"version": 2, "boundaries": [{"reason": {"text": text}}]})["boundaries"]
+        assert [edge["reason"].get(key, "") for key in ("clause", "rest", "size_in")] == expected
+    for proof, is_done in cases["done"]:
+        (entry,) = upgraded({"version": 1, "retraces": [{"fix": None, "proof": proof}]})["retraces"]
+        assert (entry["done"] is not None) == is_done
+    for fix, kind in cases["fixes"]:
+        (entry,) = upgraded({"version": 1, "retraces": [{"fix": fix, "proof": "", "argument": "x"}]})["retraces"]
+        assert ("words" if entry["fix"]["args"]["form"] == "words" else "code") == kind, fix

@@ -45,7 +45,7 @@ def _with_parts(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     reason = entry.get("reason")
     if not isinstance(reason, Mapping) or not isinstance(text := reason.get("text"), str):
         return entry
-    end = re.search(r"[.:;] (?=[A-Za-z`])", text)
+    end = re.search(r"[.:;] (?=[A-Za-z`(\[])", text)
     parts = {"clause": text[: end.start()], "rest": text[end.end() :]} if end else {}
     said = [part for part, words in (parts or {"clause": text}).items() if SIZE.search(words)]
     return {**entry, "reason": {**reason, **parts, **({"size_in": said[0]} if said else {})}}

@@ -25,6 +25,8 @@ export function olderFlip(edge: Json): Json {
 
 /** Until version 2 the first clause of a reason, and whether it says a size, stood in its text alone. */
 export function olderReason({ reason }: { reason: Reason }): void {
-  const [, clause = '', rest = ''] = /^(.*?)[.:;] ([a-z([].*)/is.exec(reason.text) ?? [];
-  Object.assign(reason, { clause, rest, sizeIn: /\d [kMG]?B\b/.test(reason.text) });
+  const [, clause = '', rest = ''] = /^(.*?)[.:;] ([a-z`([].*)/is.exec(reason.text) ?? [];
+  const hasSize = (said: string) => /\d [kMG]?B\b/.test(said);
+  const sizeIn = hasSize(clause || reason.text) ? 'clause' : hasSize(rest) ? 'rest' : '';
+  Object.assign(reason, { clause, rest, sizeIn });
 }
