@@ -85,6 +85,43 @@ def test_a_name_of_a_file_that_is_gone_is_found(text, names, there):
     assert gone(text, there) == names
 
 
+#: Places of documents that are not here: "\u00a7 2", "design D10", "(D3)", "semantics 3.3", "seed 003", "issue 12"; and pages.
+CITED = re.compile(
+    "\u00a7|\\b[Dd]esign,? D\\d|\\(D\\d+\\)|\\b[Ss]emantics,? (?:section )?\\d|\\b[Ss]eed \\d{3}\\b|\\b[Ii]ssue #?\\d"
+    r"|(?<![\w*<{-])[\w-]+\.md\b"
+)
+CITING = [
+    *NAMING, ROOT / "CHANGELOG.md", *sorted((ROOT / "notebooks").glob("*.ipynb")),
+    *(file for folder in ("tests", "benchmarks", "extension/test") for file in sorted((ROOT / folder).rglob("*.[pt][ys]"))
+      if "node_modules" not in file.parts and file != Path(__file__)),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages():
+    found = [*ROOT.glob("*.md"), *(page for folder in (*FOLDERS, "notebooks") for page in (ROOT / folder).rglob("*.md"))]
+    return {page.name for page in found if "node_modules" not in page.parts}
+
+
+def cited(text, pages):
+    """What a text refers to that is in no file here."""
+    return sorted({*CITED.findall(text)} - pages)
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_what_a_text_cites_is_there(file, pages):
+    assert cited(file.read_text(encoding="utf-8"), pages) == []
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("as design D10 says (D3)", ["(D3)", "design D1"]), ("see \u00a7 2.3 of loops.md", ["loops.md", "\u00a7"]),
+    ("semantics 3.3, seed 003, issue #12", ["issue #1", "seed 003", "semantics 3"]),
+    ("[the walk](../internals/walk.md), seed 3, an issue of GitHub, a 2-D design, *.md", []),
+])  # fmt: skip
+def test_a_citation_of_a_document_that_is_not_here_is_found(text, names, pages):
+    assert cited(text, pages) == names
+
+
 def test_every_page_is_in_the_table_of_contents():
     listed, todo = set(), [ROOT / "docs" / "index.md"]
     while todo:

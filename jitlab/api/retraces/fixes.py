@@ -314,7 +314,7 @@ def _replay(calls: Sequence[Miss], chosen: Iterable[Step]) -> list[list[Miss]]:
 
 def _generalised(calls: Sequence[Miss], chosen: Iterable[Step]) -> list[list[Miss]]:
     """The calls that each trace would have served with reduce_retracing=True: the first is exact, a later one is as wide as
-    it and those before it have in common (semantics 3.3)."""
+    it and those before it have in common."""
     types: list[Parts] = []
     groups: list[list[Miss]] = []
     others = [step for step in chosen if not isinstance(step, Dynamic)]
