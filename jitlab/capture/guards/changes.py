@@ -148,6 +148,8 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
         if known is not None and not is_same(known, leaf):
             change = change_of(known, leaf, after)
             result.append(replace(change, cause=leaf.origin) if leaf.origin in CAUSES else change)
+    other = [c.path for c in result if c.cause == "structure" and c.before.partition(" ")[0] != c.after.partition(" ")[0]]
+    result = [c for c in result if not any(_is_in(c.path, above) for above in other)]  # `[0]` of a list, and of a dict
     covered = [change.path for change in result if change.cause in ("structure", "argument_type")]
     for place in [p for p in new if p not in old] + [p for p in old if p not in new]:
         path, is_aliasing = place
@@ -155,10 +157,15 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
         if is_aliasing:
             old_text, new_text = (text or "an array of its own" for text in texts)
             result.append(Change("aliasing", path, old_text, new_text))
-        elif not any(path != above and path.startswith(above) for above in covered):
+        elif not any(_is_in(path, above) for above in covered):
             fix = Message("fix.same_structure")
             result.append(Change("structure", path, texts[0] or "absent", texts[1] or "absent", fix))
     return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
+
+
+def _is_in(path: str, above: str) -> bool:
+    """Is it a part of what stands there?"""
+    return path.startswith(above) and path[len(above) : len(above) + 1] in ("[", ".")
 
 
 def fix_of_name(change: Change) -> Message | None:
