@@ -174,14 +174,14 @@ def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
         array([[ 6.,  0.],
                [ 0., 12.]])
     """
-    slope = grad(function, argnum)
+    gradient = grad(function, argnum)
 
     def rows(*args: Any, **kwargs: Any) -> Any:
         x = args[argnum]
         n = x.size
         result = np.zeros((n, n), x.dtype)
         for i in range(n):
-            element = grad(lambda *moved: np.ravel(slope(*moved, **kwargs))[i], argnum)  # noqa: B023 (it is called at once)
+            element = grad(lambda *moved: np.ravel(gradient(*moved, **kwargs))[i], argnum)  # noqa: B023 (it is called at once)
             result[i] = element(*args).ravel()
         return result.reshape(x.shape + x.shape)
 
@@ -237,9 +237,9 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
 
     Example:
         >>> @jl.function
-        ... def slope(x):
+        ... def gradient(x):
         ...     return jl.gradients(np.sin(x) * 2, x)
-        >>> slope(np.zeros(2))
+        >>> gradient(np.zeros(2))
         [array([2., 2.])]
     """
     ys, xs = _listed(ys), _listed(xs)

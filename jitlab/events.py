@@ -573,7 +573,7 @@ def cell_variable() -> ContextVar[str]:
 
 
 def _after_fork() -> None:
-    """Whoever is in the parent alone hears nothing of the child."""
+    """A listener of the parent alone hears nothing of the child."""
     _listeners[:] = [known for known in _listeners if known[0] not in _in_parent]
     _count_listeners()
     busy.only_mine()

@@ -6,13 +6,13 @@ from typing import Any
 
 from jitlab.capture.drivers.cells import run_nodes
 from jitlab.capture.drivers.driver import interpreted
-from jitlab.capture.drivers.run_events import Telling
+from jitlab.capture.drivers.run_events import Observer
 from jitlab.ir import display_name, outside
 from jitlab.support import trees
 
 
 @dataclass
-class CellResult(Telling):
+class CellResult(Observer):
     """What a cell did: the value to display, the traces it made, how often pieces ran, and what Python ran."""
 
     value: Any = None
@@ -49,7 +49,7 @@ def run_cell(
     try:
         run_nodes(
             tree.body, namespace, filename, shown="last_expr", compiler=trees.code_of, display=result.display, strict=strict,
-            executor=executor, title=title or display_name(filename), telling=result,
+            executor=executor, title=title or display_name(filename), observer=result,
         ).send(None)  # fmt: skip
     except StopIteration:
         return result

@@ -41,7 +41,7 @@ class Bounds:
         self._counts: dict[str, int] = {}
         self.depth = 0  # how many loops are being rolled around here
         self.noted: dict[Any, tuple[int | None, int | None]] = {}  # the bounds of integer values that have no symbol
-        self.defined: dict[Any, Any] = {}  # what has a symbol already, for whoever gives symbols
+        self.defined: dict[Any, Any] = {}  # what has a symbol already, for the caller that gives symbols
         self.made: dict[Any, Any] = {}
         self._least: dict[Poly, int | None] = {}
         self._proved: dict[Poly, bool] = {}
@@ -176,18 +176,19 @@ class Bounds:
         if symbol is None:
             return None
         low, high = self._ranges[symbol]
-        rest, slope = _split(expr, symbol)
-        if slope is None:
+        rest, coefficient = _split(expr, symbol)
+        if coefficient is None:
             return self._least_of_powers(expr, symbol)
-        rising = self._least_known(slope)
+        rising = self._least_known(coefficient)
         if rising is not None and rising >= 0:
-            return None if low is None else self._least_known(rest + slope * low)
-        falling = self._least_known(slope.scale(-1))
+            return None if low is None else self._least_known(rest + coefficient * low)
+        falling = self._least_known(coefficient.scale(-1))
         if falling is not None and falling >= 0:
-            return None if high is None else self._least_known(rest + slope * high)
+            return None if high is None else self._least_known(rest + coefficient * high)
         if low is None or high is None:
             return None
-        ends = self._least_known(rest + slope * low), self._least_known(rest + slope * high)  # one of them, as it is linear
+        # one of them, as it is linear
+        ends = self._least_known(rest + coefficient * low), self._least_known(rest + coefficient * high)
         return None if ends[0] is None or ends[1] is None else min(ends[0], ends[1])
 
     def _least_of_powers(self, expr: Poly, symbol: str) -> int | None:
@@ -230,7 +231,7 @@ def _poly(expr: int | Poly) -> Poly:
 
 
 def _split(expr: Poly, symbol: str) -> tuple[Poly, Poly | None]:
-    """(rest, slope) with expr = rest + slope * symbol; no slope where the symbol stands squared."""
+    """(rest, coefficient) with expr = rest + coefficient * symbol; no coefficient where the symbol stands squared."""
     parts = _powers(expr, symbol)
     return parts.get(0, Poly()), parts.get(1, Poly()) if max(parts) < 2 else None
 

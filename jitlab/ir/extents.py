@@ -103,7 +103,7 @@ class NotRolled(Unfit):
 
 
 class Symbolic:
-    """What a program holds for an integer without a fixed value: no int, so that whoever needs its value has to ask.
+    """What a program holds for an integer without a fixed value: no int, so that a caller that needs its value has to ask.
 
     Rules of operations take it where an extent or an operand is wanted, by its `extent`; everywhere else asking for its
     value (`operator.index`) raises NotRolled.

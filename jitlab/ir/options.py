@@ -10,7 +10,7 @@ ENDLESS = 2**63 - 1
 
 @dataclass(frozen=True)
 class ClusteringOptions:
-    """The level, the sizes, the lists, and in the last four fields the policy of whoever asks.
+    """The level, the sizes, the lists, and in the last four fields the policy of the caller.
 
     In functions and cells (the defaults) library calls (`slow` ones among them) are kernels of our clusters; bodies may be
     nested as deep as they like; a number is no operation but is written into whatever reads it; and what has an effect stays

@@ -1,4 +1,4 @@
-"""Messages: a code of the table and what its text is filled with. Whoever decides on one compares codes, never texts."""
+"""Messages: a code of the table and what its text is filled with. A caller that decides on one compares codes, never texts."""
 
 from __future__ import annotations
 

@@ -420,7 +420,7 @@ def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:
 
 
 def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[str, Any] | None:
-    """The plan of a trace that ran, from what was heard before or from whoever keeps plans."""
+    """The plan of a trace that ran, from what was heard before or from the listener that keeps plans."""
     with locks.Released(_plans_lock), _plans_lock:
         plan = _plan_of_cluster.get(cluster) if cluster is not None else _plan_of_trace.get((function, trace))
     if plan is None:

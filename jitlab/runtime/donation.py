@@ -1,6 +1,6 @@
 """Arguments changed in place: which cluster may store the last version of an argument straight into it.
 
-Elsewhere the new version is a result like any other, and whoever runs the trace copies it into the argument.
+Elsewhere the new version is a result like any other, and the executable that runs the trace copies it into the argument.
 """
 
 from __future__ import annotations

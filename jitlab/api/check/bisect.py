@@ -13,15 +13,15 @@ from jitlab.passes.each_body import with_bodies
 from .reference import Value
 
 if TYPE_CHECKING:
-    from .check import Guilty, Pause, Study
+    from .check import Culprit, Pause, Study
 
 
-def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Value]) -> Guilty:
+def find_culprit(study: Study, cluster: Cluster, node: Node, right: dict[Node, Value]) -> Culprit:
     """The fused edge, or else the operation, without which the output of a cluster is within its bound."""
-    from .check import Guilty, lines_text, rewrite_of
+    from .check import Culprit, lines_text, rewrite_of
 
     search = _Search(study, cluster, node, right)
-    edge = search.guilty_edge()
+    edge = search.culprit_edge()
     if edge is not None:
         producer, consumer = edge
         rewrite = f"{producer.op.name} is computed inside the loop of {consumer.op.name}"
@@ -29,17 +29,17 @@ def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Va
             f"Fusing {told_node(producer)} into {told_node(consumer)} ({lines_text(producer, consumer)}) makes it wrong:"
             f" kept apart, the output is within its bound. Found in {search.runs} runs."
         )
-        return Guilty((producer.name, consumer.name), rewrite, search.runs, text)
-    found = search.guilty_operation()
+        return Culprit((producer.name, consumer.name), rewrite, search.runs, text)
+    found = search.culprit_operation()
     if found is None:
         text = f"No single operation is guilty: apart from one another each is within its bound. {search.runs} runs."
-        return Guilty(None, "several operations together", search.runs, text)
+        return Culprit(None, "several operations together", search.runs, text)
     rewrite = rewrite_of(found) or f"the loop of {found.op.name}"
     text = (
         f"{told_kind(found, lines=True)} is wrong by itself: with NumPy's values of it the output is within"
         f" its bound. Found in {search.runs} runs."
     )
-    return Guilty((found.name, None), rewrite, search.runs, text)
+    return Culprit((found.name, None), rewrite, search.runs, text)
 
 
 class _Search:
@@ -47,7 +47,7 @@ class _Search:
         self.study, self.cluster, self.node, self.right = study, cluster, node, right
         self.runs = 0
 
-    def guilty_edge(self) -> tuple[Node, Node] | None:
+    def culprit_edge(self) -> tuple[Node, Node] | None:
         """None where the output is wrong without any fusion."""
         edges = self._edges()
         if not edges or not self._right_at(level="O0"):
@@ -55,7 +55,7 @@ class _Search:
         first = _first(len(edges), lambda n: self._right_cut(edges[:n]))
         return edges[first] if first is not None else None
 
-    def guilty_operation(self) -> Node | None:
+    def culprit_operation(self) -> Node | None:
         """The operation that has to be NumPy's for the output to be right, found among the operations in program order."""
         nodes = [n for n in self._needed() if is_operation(n)]
         first = _first(len(nodes), lambda count: count == len(nodes) or self._right_after(nodes[:count]))
@@ -102,9 +102,9 @@ class _Search:
         return bool(compare(self.study.values[self.node], found[self.node], self.right[self.node])["ok"])
 
 
-def find_pass(captured: Graph, arguments: list[Any], before: dict[Node, Any], pause: Pause) -> Guilty:
+def find_pass(captured: Graph, arguments: list[Any], before: dict[Node, Any], pause: Pause) -> Culprit:
     """The first pass after which the graph's outputs are others, and the operation in which it shows first."""
-    from .check import Guilty, op_by_op, same_values
+    from .check import Culprit, op_by_op, same_values
 
     wanted = [before[node] for node in captured.outputs]
     runs = 0
@@ -125,7 +125,7 @@ def find_pass(captured: Graph, arguments: list[Any], before: dict[Node, Any], pa
 
     guilty = _first(len(pipeline.PASSES), is_changed)
     if guilty is None:
-        return Guilty(None, "the order of the passes", runs, f"No single pass changes the output. {runs} runs.")
+        return Culprit(None, "the order of the passes", runs, f"No single pass changes the output. {runs} runs.")
     name = pipeline.PASSES[guilty].__name__
     old, new = after(guilty), after(guilty + 1)
     was, now = op_by_op(old, arguments), op_by_op(new, arguments)
@@ -137,7 +137,7 @@ def find_pass(captured: Graph, arguments: list[Any], before: dict[Node, Any], pa
     text = (
         f"The pass {name} changes {told_node(shown, lines=True)}: before it the graph gives NumPy's bits. Found in {runs} runs."
     )
-    return Guilty((shown.name, None), f"the pass {name}", runs, text)
+    return Culprit((shown.name, None), f"the pass {name}", runs, text)
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int | None:

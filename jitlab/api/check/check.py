@@ -34,7 +34,7 @@ COPIES_OF_EACH = 3
 
 
 @dataclass(frozen=True)
-class Guilty:
+class Culprit:
     """What made an output wrong: an edge (both names) that was fused, or one operation; `runs` tries found it."""
 
     edge: tuple[str, str | None] | None
@@ -87,7 +87,7 @@ class OutputCheck:
     rewrites: tuple[str, ...]  # what jitlab does otherwise than NumPy on the way to this output
     note: str = ""
     worst: tuple[tuple[int, ...], str, str] | None = None  # where it is farthest off: index, NumPy's value, the compiled one
-    guilty: Guilty | None = None
+    guilty: Culprit | None = None
     nearest: Nearest | None = None
     cancels: bool = False
     called: str = ""  # what the program calls it, and the helper that it is in
@@ -203,10 +203,10 @@ class Study:
                 wrong.append(len(rows))
             rows.append(row)
         for n in wrong:
-            from .bisect import find_guilty
+            from .bisect import find_culprit
 
             node = cluster.outputs[n]
-            rows[n] = replace(rows[n], guilty=find_guilty(self, cluster, node, right))
+            rows[n] = replace(rows[n], guilty=find_culprit(self, cluster, node, right))
         return rows
 
     def fresh(self, level: str | None = None, overrides: Overrides = NO_OVERRIDES) -> Executable:
@@ -450,4 +450,4 @@ def checked_function(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, 
     return replace(checked, python=python, seconds=checked.seconds + time.perf_counter() - started)
 
 
-__all__ = ["Check", "Guilty", "OutputCheck", "check_calls", "check_executable", "checked_function"]
+__all__ = ["Check", "Culprit", "OutputCheck", "check_calls", "check_executable", "checked_function"]

@@ -47,7 +47,7 @@ class Recording:
     key: Any
     trace: Trace
     outputs: Any  # the result with TensorSpecs for tensors
-    is_telling: bool  # the sizes that the trace leaves open are seen in `outputs`
+    has_symbolic_sizes: bool  # the sizes that the trace leaves open are seen in `outputs`
     variables: list[Any] = field(default_factory=list)  # that it reached through names
 
 
@@ -100,7 +100,7 @@ class ConcreteFunction:
         return owner
 
     def handed_out(self) -> ConcreteFunction:
-        """Whoever has this has its function, too."""
+        """Its function, which lives as long as this does."""
         self._held = self._owner
         return self
 
@@ -147,7 +147,7 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """What a call gives, with a TensorSpec for each tensor."""
-        return self._recording(telling=True).outputs
+        return self._recording(symbolic=True).outputs
 
     @property
     def function_def(self) -> Any:
@@ -267,10 +267,10 @@ class ConcreteFunction:
     def _parameters(self) -> list[inspect.Parameter]:
         return list(self._owner._signature.signature.parameters.values())
 
-    def _recording(self, telling: bool = False) -> Recording:
-        """A recording to look at; `telling`: one whose sizes say what they depend on."""
+    def _recording(self, symbolic: bool = False) -> Recording:
+        """A recording to look at; `symbolic`: one whose sizes say what they depend on."""
         found = self._first
-        if found is None or (telling and not found.is_telling):
+        if found is None or (symbolic and not found.has_symbolic_sizes):
             found = self._first = self._owner._sample_recording(self)
         return found
 

@@ -120,7 +120,7 @@ class Jit(Successor):
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
         self._follow(class_of(self))
-        self._telling = PiecesTold(self.ledger, frequency_of(python_function))
+        self._observer = PiecesTold(self.ledger, frequency_of(python_function))
         default_target().prepare()
         if options.capture_mode == "bytecode":
             bytecode.read_bytecode(self._code_function())
@@ -407,7 +407,7 @@ class Jit(Successor):
             arguments = bound.arguments
         before, outside.unmarked = outside.unmarked, True
         try:
-            return function_body.run_body(self._body, arguments, self._compiled, self._telling)
+            return function_body.run_body(self._body, arguments, self._compiled, self._observer)
         finally:
             outside.unmarked = before
 

@@ -43,7 +43,7 @@ class Recorded:
 
     trace: Trace
     outputs: Any
-    is_telling: bool
+    has_symbolic_sizes: bool
     variables: list[Any]
 
     @property
@@ -115,7 +115,7 @@ def record(
         arguments = _Arguments(capture, binder, kinds, values, leaves)
         if is_sample:
             creation.samples = [input.node for input in capture.inputs]
-        opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in arguments.tensors])
+        opened, unknown_rank, has_symbolic_sizes = _symbols(kinds, [tensor for tensor, _ in arguments.tensors])
         try:
             result = _result(capture, body, arguments, autograph)
             if binder.to_array is not np.asarray:
@@ -141,7 +141,7 @@ def record(
             if isinstance(memory, Quiet):
                 memory.undo()
             memory.frozen.trim()
-    return Recorded(trace, outputs, is_telling, _without_values(capture, trace, arguments.positions))
+    return Recorded(trace, outputs, has_symbolic_sizes, _without_values(capture, trace, arguments.positions))
 
 
 def _result(capture: Capture, body: Any, arguments: _Arguments, autograph: bool) -> Any:
@@ -234,16 +234,16 @@ def _symbols(kinds: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[frozenset
     """The symbols of sizes that the trace's type leaves open; those of arguments of unknown rank; has each such size one?"""
     opened: set[str] = set()
     unknown: set[str] = set()
-    is_telling = True
+    has_symbolic_sizes = True
     for kind, tensor in zip(kinds, tensors, strict=True):
         for axis, n in enumerate(tensor.shape):
             is_open = kind.shape is None or kind.shape[axis] is None
             if is_open:
-                is_telling = is_telling and isinstance(n, Extent)
+                has_symbolic_sizes = has_symbolic_sizes and isinstance(n, Extent)
                 (unknown if kind.shape is None else opened).update(_symbols_of(n))
         if kind.shape is None and not tensor.shape:
-            is_telling = False
-    return frozenset(opened | unknown), frozenset(unknown), is_telling
+            has_symbolic_sizes = False
+    return frozenset(opened | unknown), frozenset(unknown), has_symbolic_sizes
 
 
 def _symbols_of(n: int) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ class Traces(Dispatched):
         self._numbers = trace.number
         if is_new:
             self._add(concrete)
-        recording = Recording(concrete, key, trace, recorded.outputs, recorded.is_telling, recorded.variables)
+        recording = Recording(concrete, key, trace, recorded.outputs, recorded.has_symbolic_sizes, recorded.variables)
         if concrete._first is None:
             concrete._first = recording
         if is_new or failed or (concrete.function_type.is_exact and not is_sample):

@@ -9,7 +9,7 @@ from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
 from jitlab.api.settling import disturbed, here
 from jitlab.capture import Change
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
-from jitlab.capture.drivers.run_events import Telling
+from jitlab.capture.drivers.run_events import Observer
 from jitlab.config import NEVER, config
 from jitlab.events import Cause
 from jitlab.messages import Message, capital, units
@@ -42,7 +42,7 @@ class Piece:
         return f"  the piece from {self.site}: {counts}{again}"
 
 
-class PiecesTold(Telling):
+class PiecesTold(Observer):
     """Tells who listens, counts in the ledger, and warns where pieces are captured again and again."""
 
     def __init__(self, ledger: Ledger, frequency: Frequency) -> None:

@@ -1,4 +1,4 @@
-"""The same Python function compiled in another way, with traces of its own: for whoever compares levels and scopes."""
+"""The same Python function compiled in another way, with traces of its own: for comparing levels and scopes."""
 
 from __future__ import annotations
 

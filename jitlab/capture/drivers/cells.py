@@ -33,7 +33,7 @@ from jitlab.support.transactions import under_way
 from .driver import Driver
 from .piece_traces import Namespace
 from .pieces import CellCapture, Executor, Names
-from .run_events import Telling
+from .run_events import Observer
 
 #: Cells whose traces are kept for the next time they are run, and of one cell its newest sources.
 MOST_PROGRAMS, MOST_SOURCES = 256, 4
@@ -49,7 +49,7 @@ class Settles(Enum):
     NEVER, RERUN, ALWAYS = range(3)
 
 
-class _Telling(Telling):
+class _Observer(Observer):
     """Tells the listeners of events what a cell does."""
 
     def __init__(self, may_settle: bool) -> None:
@@ -66,10 +66,10 @@ class _Run(Driver):
     names: Namespace
 
     def __init__(
-        self, program: CellProgram, names: Namespace, executor: Executor, telling: Telling, *, title: str, strict: bool,
+        self, program: CellProgram, names: Namespace, executor: Executor, observer: Observer, *, title: str, strict: bool,
         show: Callable[[Any], object],
     ) -> None:  # fmt: skip
-        super().__init__(program, names, executor, telling)
+        super().__init__(program, names, executor, observer)
         self.title, self.is_strict, self.show = title, strict, show
         self.thread = threading.get_ident()
 
@@ -117,7 +117,7 @@ class _Run(Driver):
             if inspect.iscoroutine(waiting):
                 await waiting
         finally:
-            self.telling.ran(statement, WAITS, started)
+            self.observer.ran(statement, WAITS, started)
         self.look_at_errstate()
         self.done(statement)
 
@@ -167,7 +167,7 @@ _programs: OrderedDict[Any, CellProgram] = OrderedDict()
 async def run_nodes(
     nodes: list[ast.stmt], namespace: Namespace, filename: str, *, shown: str, compiler: Compiler,
     display: Callable[[Any], object], strict: bool, executor: Executor, title: str,
-    settles: Settles = Settles.NEVER, telling: Telling | None = None,
+    settles: Settles = Settles.NEVER, observer: Observer | None = None,
 ) -> None:  # fmt: skip
     """Run the statements of a cell in the user's namespace, captured as far as they go. They may wait; only then does this
     coroutine.
@@ -180,7 +180,7 @@ async def run_nodes(
         first_line = nodes[0].lineno if nodes else 1
         program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
         may_settle = settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run)
-        run = _Run(program, namespace, executor, telling or _Telling(may_settle), title=title, strict=strict, show=display)
+        run = _Run(program, namespace, executor, observer or _Observer(may_settle), title=title, strict=strict, show=display)
         program.has_run = True
         with run:
             await run.top(program.segment)

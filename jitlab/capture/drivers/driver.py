@@ -48,7 +48,7 @@ from jitlab.support.transactions import Whole
 
 from .piece_traces import EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
-from .run_events import Telling
+from .run_events import Observer
 from .trace import Trace
 
 #: Reasons for which a part of the statement may still be captured.
@@ -115,9 +115,9 @@ class Driver:
     is_watched = False  # np.errstate asks to raise, to call, to print or to log: statements run on NumPy
 
     def __init__(
-        self, program: Program, names: MutableMapping[str, Any], executor: Executor, telling: Telling, cells: Any = ()
+        self, program: Program, names: MutableMapping[str, Any], executor: Executor, observer: Observer, cells: Any = ()
     ) -> None:  # fmt: skip
-        self.program, self.names, self.executor, self.telling = program, names, executor, telling
+        self.program, self.names, self.executor, self.observer = program, names, executor, observer
         self.cells = cells  # what lookups find the names in, where they are not a trace's own
         self.scopes: list[Scoped] = []
         self.here = Segment()  # the statements that are run one after the other, innermost
@@ -212,7 +212,7 @@ class Driver:
         iterations.python_ns += self.python_ns - python_ns
         if iterations.count == ITERATIONS:
             pays = iterations.pay() if iterations.pieces else not self.only_python(body)
-            if self.telling.may_settle() and not pays:
+            if self.observer.may_settle() and not pays:
                 iterations.is_python = True
             iterations.count = iterations.pieces = iterations.captured = 0
             iterations.python_ns = 0
@@ -224,7 +224,7 @@ class Driver:
         try:
             return self.execute(code)
         finally:
-            self.telling.ran(loop, _SETTLED, started, time.perf_counter_ns())
+            self.observer.ran(loop, _SETTLED, started, time.perf_counter_ns())
 
     def only_python(self, segment: Segment) -> bool:
         """Is it known of each statement, those in its blocks too, that Python runs it?"""
@@ -344,7 +344,7 @@ class Driver:
         self.pieces_entered += 1
         self.python_ns += trace.python_ns
         if not trace.is_silent:
-            self.telling.called(trace, started)
+            self.observer.called(trace, started)
         return trace.length, trace.jump
 
     def replace(self, at: int, length: int, reason: Refusal) -> tuple[int, str]:
@@ -376,7 +376,7 @@ class Driver:
                     self.done(statement)
         finally:
             for statement, started, ended in ran:
-                self.telling.ran(statement, reason, started, ended)
+                self.observer.ran(statement, reason, started, ended)
         return count, jump
 
     def uncaptured(self, at: int, reason: Refusal) -> tuple[int, str]:
@@ -386,7 +386,7 @@ class Driver:
         if parts is None:
             return self.replace(at, 1, reason)
         if not (statement.is_loop or isinstance(parts, Scoped) or reason.source is None and reason.code in _TOLD_BY_PARTS):
-            self.telling.ran(statement, reason, time.perf_counter_ns())
+            self.observer.ran(statement, reason, time.perf_counter_ns())
         return 1, self.parts(parts)
 
     def done(self, statement: Statement) -> None:
@@ -482,7 +482,7 @@ class Driver:
             trace.is_silent, trace.run = True, interpreted(trace)
             return trace, reason
         trace.run = self.executor(trace)
-        self.telling.traced(trace, failed, started)
+        self.observer.traced(trace, failed, started)
         return trace, reason
 
     def _captured(self, capture: CellCapture, statement: Statement, before: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ from .calls import CallCapture
 from .driver import Driver
 from .piece_traces import PieceTrace
 from .pieces import MISSING, Executor
-from .run_events import Telling
+from .run_events import Observer
 
 
 class BodyCapture(CallCapture):
@@ -159,12 +159,12 @@ def body_of(function: types.FunctionType) -> Body | None:
     return Body(function, *found)
 
 
-def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling: Telling) -> Any:
+def run_body(body: Body, arguments: dict[str, Any], executor: Executor, observer: Observer) -> Any:
     """Call a function in pieces."""
     frame = Frame(body.locals)
     for name, value in arguments.items():
         frame[name] = value
-    _Run(body, frame, executor, telling, frame.cells).segment(body.segment)
+    _Run(body, frame, executor, observer, frame.cells).segment(body.segment)
     return frame.get(RESULT)
 
 

@@ -73,7 +73,7 @@ def emit_statement(
         )  # fmt: skip
 
 
-class Telling:
+class Observer:
     """Who is told of what a program in pieces does; this one tells the listeners of events."""
 
     def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""A cluster as a Program, which lowering hands to a target and to whoever runs it, and the plan of all that are lowered."""
+"""A cluster as a Program, which lowering hands to a target and to the executable, and the plan of all that are lowered."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md; `copies`. What would change
-        its decisions is looked for by whoever asks (`jitlab.api.whatif.flip_verification`)."""
+        its decisions is looked for by the caller that asks (`jitlab.api.whatif.flip_verification`)."""
         return plan_json(self)
 
     def activity(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def long_values(block: Block, stored: set[Node], limits: Limits = LIMITS) -> dic
     found: dict[Node, Obstacle] = {}
     if len(block.nodes) <= limits.deep:
         return found
-    deep: dict[Node, int] = {}  # of what is computed by whoever reads it: how many operations follow on each other,
+    deep: dict[Node, int] = {}  # of what is computed where it is read: how many operations follow on each other,
     behind: dict[Node, frozenset[Node]] = {}  # and which they are
     for node in block.nodes:
         lazy = [source for source in dict.fromkeys(node.inputs) if source in deep]

@@ -160,7 +160,7 @@ def _sees_all(view: Node) -> bool:
 
 
 def is_lazy(node: Node, stored: set[Node]) -> bool:
-    """Is a value of the block computed by whoever reads it?"""
+    """Is a value of the block computed where it is read?"""
     return node not in stored and not isinstance(node.op, (Reduction, Constant, Library)) and not is_control(node)
 
 

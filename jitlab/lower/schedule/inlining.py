@@ -1,4 +1,4 @@
-"""Reading a value at an index: views, casts and elementwise work are folded into whoever reads them."""
+"""Reading a value at an index: views, casts and elementwise work are folded into the expressions that read them."""
 
 from __future__ import annotations
 

@@ -52,21 +52,21 @@ class Ranges(Bounds):
         for name in reversed(self.symbols):
             if name not in p.symbols:
                 continue
-            slope, rest = _split(p, name)
+            coefficient, rest = _split(p, name)
             least, most = self._ends[name]
-            rising = slope is not None and self.proves_nonnegative(slope)
-            if slope is None or not (rising or self.proves_nonnegative(slope.scale(-1))):
+            rising = coefficient is not None and self.proves_nonnegative(coefficient)
+            if coefficient is None or not (rising or self.proves_nonnegative(coefficient.scale(-1))):
                 return None
             end = most if rising else least
             if end is None:
                 return None
-            p = rest + slope * end
+            p = rest + coefficient * end
         return p
 
 
 def _split(p: Poly, name: str) -> tuple[Poly | None, Poly]:
-    """p = slope * name + rest; no slope when the name is there with a higher power."""
-    slope, rest = Poly(), Poly()
+    """p = coefficient * name + rest; no coefficient when the name is there with a higher power."""
+    coefficient, rest = Poly(), Poly()
     for monomial, c in p.terms:
         count = monomial.count(name)
         if count > 1:
@@ -74,10 +74,10 @@ def _split(p: Poly, name: str) -> tuple[Poly | None, Poly]:
         if count:
             left = list(monomial)
             left.remove(name)
-            slope = slope + Poly.of({tuple(left): c})
+            coefficient = coefficient + Poly.of({tuple(left): c})
         else:
             rest = rest + Poly.of({monomial: c})
-    return slope, rest
+    return coefficient, rest
 
 
 def as_poly(index: Index, rename: Callable[[str], str] = lambda v: v) -> Poly:

@@ -77,11 +77,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
         if x.dtype.kind == "b":
             np.gradient(np.zeros(3, bool))  # bools are not subtracted
         if isinstance(h, Node) and h.ndim:
-            even = _slopes(x, along, read_index(h, 0), edge_order)
+            even = _gradients(x, along, read_index(h, 0), edge_order)
             same = re.reduce(re.All, elementwise(co.Equal(), h, read_index(h, 0)), (0,))  # as NumPy: then it is a number
-            found.append(ar.select(same, even, _slopes(x, along, h, edge_order)))
+            found.append(ar.select(same, even, _gradients(x, along, h, edge_order)))
         else:
-            found.append(_slopes(x, along, h, edge_order))
+            found.append(_gradients(x, along, h, edge_order))
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -107,7 +107,7 @@ def _spacings(x: Node, axes: Sequence[int], varargs: Sequence[Any]) -> list[Any]
     return found
 
 
-def _slopes(x: Node, axis: int, h: Any, edge_order: int) -> Node:
+def _gradients(x: Node, axis: int, h: Any, edge_order: int) -> Node:
     dtype = x.dtype
     behind, here, ahead = (part(x, axis, s) for s in (slice(None, -2), slice(1, -1), slice(2, None)))
     even = not (isinstance(h, Node) and h.ndim)

@@ -107,7 +107,7 @@ def cause_text(cause: str, before: str = "") -> str:
 
 
 def statement_reason(code: str) -> str:
-    """Why Python ran a statement, where whoever captured it gave a code alone."""
+    """Why Python ran a statement, where capture gave a code alone."""
     return messages.text(f"statement.{code}") if code in messages.codes("statement") else code
 
 

@@ -273,7 +273,7 @@ def asm(text: str, tier: Tier = "good") -> str:
 
 
 class Loaded:
-    """Code in memory, for as long as this lives: whoever holds an address holds this too."""
+    """Code in memory, for as long as this lives: an owner of an address holds this too."""
 
     def __init__(self, linker: _Linker) -> None:
         self._tracker: Any = None
