@@ -23,6 +23,7 @@ from jitlab.cluster import cluster, for_functions, warn_of_unmet, without_scopes
 from jitlab.errors import InternalError
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
+from jitlab.ir.size_facts import here, noting
 from jitlab.lower import lower
 from jitlab.passes import copy_at_devices, order_operations, run_passes
 from jitlab.runtime import Executable
@@ -39,20 +40,7 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
         return partial(_raise, error)
 
 
-def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
-    raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
-
-
-def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
-    options = settled(options)
-    graph = simplified(trace.graph, options, trace.name, trace.number)
-    clustering = clustered(graph, options, trace.name)
-    if options.scopes:
-        warn_of_unmet(trace.graph, clustering.graph)
-    executable = runnable(
-        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes, lasting=trace.lasting,
-        captured=trace.graph, options=options,
-    )  # fmt: skip
+def _dump(clustering: Clustering, trace: Trace, executable: Executable) -> None:
     dump_clustering(clustering, trace.name)
     for made in clustering.clusters:
         dump_cluster(
@@ -63,6 +51,26 @@ def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[
                 ("after fuse, pipeline end", partial(executable.program_text, made)),
             ],
         )
+
+
+def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
+    raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
+
+
+def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
+    options = settled(options)
+    graph = simplified(trace.graph, options, trace.name, trace.number)
+    clustering = clustered(graph, options, trace.name)
+    if options.scopes:
+        warn_of_unmet(trace.graph, clustering.graph)
+    with noting(None):
+        executable = runnable(
+            clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes,
+            lasting=trace.lasting, captured=trace.graph, options=options,
+        )  # fmt: skip
+    executable.facts = here.facts
+    with noting(None):
+        _dump(clustering, trace, executable)
     trace.executable = executable
     return _all_or_nothing(executable) if trace.writes else executable.run
 

@@ -1,6 +1,6 @@
 """What people call: `function`, and the stages behind it.
 
-Parts, in the order of the data: settling, functions, defined_again, control_functions, host_callbacks, printing,
+Parts, in the order of the data: settling, functions, defined_again, size_families, control_functions, host_callbacks, printing,
 retraces, explaining, check, whatif.
 """
 

@@ -119,6 +119,11 @@ class Successor(Dispatched):
             self._traces[key] = [renewed if other is trace else other for other in self._traces[key]]
             self._recent.pop(id(trace), None)
             self._recent[id(renewed)] = renewed, key
+            self._in_family(key, renewed)
+
+    def _in_family(self, key: Any, trace: Any) -> None:
+        """Calls of other sizes may find it, too."""
+        raise NotImplementedError
 
     def _keep(self, key: Any, trace: Any) -> None:
         """Calls of such a kind find the trace."""

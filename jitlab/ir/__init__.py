@@ -1,6 +1,6 @@
 """Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked.
 
-Parts, in the order of the data: types, extents, bounds, options, texts, graphs, programs, plans.
+Parts, in the order of the data: types, size_facts, extents, bounds, options, texts, graphs, programs, plans.
 """
 
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape

@@ -16,6 +16,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager, variable
 
 from .extents import Extent, Monomial, Moving, NotRolled, Poly, poly
+from .size_facts import VALUE, here, noted
 
 #: Where a sample lies in its range, by the depth of the loop: irrational, so that equal samples mean equal polynomials.
 SAMPLES = (0.6180339887, 0.4142135624, 0.7320508076, 0.2360679775, 0.5497787144, 0.3166247904)
@@ -96,8 +97,16 @@ class Bounds:
         return self._ranges[symbol]
 
     # ---- proofs
+    def asked(self, expr: Poly) -> None:
+        """The values of the sizes in a polynomial decide something."""
+        if here.facts is not None:
+            for name in expr.symbols:
+                if name in self.sizes and name not in self._ranges:
+                    noted(VALUE, Poly.symbol(name), 0, self.sizes[name])
+
     def known(self, expr: Poly) -> Poly:
         """The polynomial with the sizes put in."""
+        self.asked(expr)
         terms: dict[Monomial, int] = {}
         for monomial, k in expr.terms:
             rest: list[str] = []
@@ -265,7 +274,7 @@ def proving(bounds: Bounds) -> Iterator[Bounds]:
 def same_extent(m: int, n: int) -> bool:
     """Are two extents equal? Raises NotRolled where that is not known for every iteration."""
     if not isinstance(m, Moving) and not isinstance(n, Moving):
-        return int(m) == int(n)
+        return m == n
     if m == n:
         return True
     bounds = current_bounds.get()
@@ -284,13 +293,13 @@ def same_shape(mine: Sequence[int], theirs: Sequence[int]) -> bool:
 def is_one(n: int) -> bool:
     """Is an extent 1, so that it broadcasts? One that moves is taken as it is: a length that may differ from its partner's
     is refused where the two meet."""
-    return not isinstance(n, Moving) and int(n) == 1
+    return not isinstance(n, Moving) and n == 1
 
 
 def at_least(n: int, least: int) -> bool:
     """Is an extent `least` or more? Raises NotRolled where that is not known for every iteration."""
     if not isinstance(n, Moving):
-        return int(n) >= least
+        return n >= least
     bounds = current_bounds.get()
     answer = None if bounds is None else bounds.decides(n.expr - Poly.constant(least))
     if answer is None:

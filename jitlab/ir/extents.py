@@ -14,6 +14,8 @@ from typing import Any, SupportsIndex
 from jitlab.errors import InternalError, Unfit
 from jitlab.support.lazy_dataclass import dataclass
 
+from .size_facts import NEGATIVE, QUOTIENT, REMAINDER, VALUE, ZERO, here, noted
+
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
 
 
@@ -119,13 +121,14 @@ class Symbolic:
 class Extent(int):
     """An axis length (or a number computed from some): an ordinary int with the polynomial it came from.
 
-    `+`, `-`, `*` and an exact `//` by an int keep the polynomial; everything else gives a plain int.
+    `+`, `-`, `*` and an exact `//` by an int keep the polynomial; everything else gives a plain int, and is noted where
+    somebody wants to know for which other sizes it would be the same (size_facts.py).
     """
 
     expr: Poly
 
     def __new__(cls, value: SupportsIndex, expr: Poly) -> Extent:
-        self = super().__new__(cls, value)
+        self = super().__new__(cls, bare(value) if isinstance(value, int) else value)
         self.expr = expr
         return self
 
@@ -141,29 +144,29 @@ class Extent(int):
     def __add__(self, other: int) -> int:
         if not isinstance(other, int):
             return NotImplemented
-        return _extent(int(self) + int(other), self.expr + poly(other), self, other)
+        return _extent(bare(self) + bare(other), self.expr + poly(other), self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: int) -> int:
         if not isinstance(other, int):
             return NotImplemented
-        return _extent(int(self) - int(other), self.expr - poly(other), self, other)
+        return _extent(bare(self) - bare(other), self.expr - poly(other), self, other)
 
     def __rsub__(self, other: int) -> int:
         if not isinstance(other, int):
             return NotImplemented
-        return _extent(int(other) - int(self), poly(other) - self.expr, self, other)
+        return _extent(bare(other) - bare(self), poly(other) - self.expr, self, other)
 
     def __mul__(self, other: int) -> int:
         if not isinstance(other, int):
             return NotImplemented
-        return _extent(int(self) * int(other), self.expr * poly(other), self, other)
+        return _extent(bare(self) * bare(other), self.expr * poly(other), self, other)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> int:
-        return _extent(-int(self), self.expr.scale(-1), self)
+        return _extent(-bare(self), self.expr.scale(-1), self)
 
     def __pos__(self) -> int:
         return self
@@ -171,12 +174,81 @@ class Extent(int):
     def __floordiv__(self, other: int) -> int:
         if not isinstance(other, int):
             return NotImplemented
-        value = int(self) // int(other)
+        value = bare(self) // bare(other)
         quotient = _exact_quotient(self.expr, poly(other))
-        return value if quotient is None else _extent(value, quotient, self, other)
+        if quotient is not None:
+            return _extent(value, quotient, self, other)
+        noted(QUOTIENT, self.expr, int(other), value)
+        return value
+
+    def __mod__(self, other: int) -> int:
+        if not isinstance(other, int):
+            return NotImplemented
+        value = bare(self) % bare(other)
+        noted(REMAINDER, self.expr, int(other), value)
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        return _compared(self, other, int.__eq__(self, other), ZERO)
+
+    def __ne__(self, other: object) -> bool:
+        return _compared(self, other, int.__ne__(self, other), ZERO, False)
+
+    def __lt__(self, other: int) -> bool:
+        return _compared(self, other, int.__lt__(self, other), NEGATIVE)
+
+    def __ge__(self, other: int) -> bool:
+        return _compared(self, other, int.__ge__(self, other), NEGATIVE, False)
+
+    def __gt__(self, other: int) -> bool:
+        return _compared(self, other, int.__gt__(self, other), NEGATIVE, turned=True)
+
+    def __le__(self, other: int) -> bool:
+        return _compared(self, other, int.__le__(self, other), NEGATIVE, False, turned=True)
+
+    def __bool__(self) -> bool:
+        value = bare(self) != 0
+        noted(ZERO, self.expr, 0, not value)
+        return value
+
+    def __hash__(self) -> int:
+        noted(VALUE, self.expr, 0, bare(self))
+        return int.__hash__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return int, (int(self),)  # what leaves a capture is a plain int
+
+
+#: An int's value without a note of it.
+bare = int.__int__
+
+
+def _compared(one: Extent, other: Any, answer: bool, question: int, when: bool = True, *, turned: bool = False) -> bool:
+    """The answer of a comparison, noted: the question's is `when` where the comparison holds."""
+    if here.facts is not None:
+        if answer is NotImplemented:  # a float
+            noted(VALUE, one.expr, 0, bare(one))
+        else:
+            difference = one.expr - poly(other)
+            noted(question, difference.scale(-1) if turned else difference, 0, answer is when)
+    return answer
+
+
+def _valued(name: str) -> Any:
+    """A method of int that wants the value."""
+    method = getattr(int, name)
+
+    def of_value(self: Extent, *args: Any, **kwargs: Any) -> Any:
+        noted(VALUE, self.expr, 0, bare(self))
+        return method(self, *args, **kwargs) if callable(method) else method.__get__(self)
+
+    return of_value if callable(method) else property(of_value)
+
+
+_TEXTS = {"__repr__", "__str__", "__format__"}
+_OTHERS = {*vars(Extent), *vars(object), "__getnewargs__", "from_bytes"} - _TEXTS
+for _name in (_TEXTS | set(vars(int))) - _OTHERS:
+    setattr(Extent, _name, _valued(_name))
 
 
 class Moving(Extent):
@@ -217,7 +289,7 @@ class Moving(Extent):
         quotient = None if int(other) == 0 else _exact_quotient(self.expr, poly(other))
         if quotient is None:
             raise NotRolled("index_value", "no_polynomial", one=self.expr, other=poly(other))
-        return _extent(int(self) // int(other), quotient, self, other)
+        return _extent(bare(self) // bare(other), quotient, self, other)
 
     def _no_polynomial(self, other: Any) -> Any:
         raise NotRolled("index_value", "no_value", value=self.expr)
@@ -229,7 +301,7 @@ class Moving(Extent):
 
 def poly(value: int) -> Poly:
     """The polynomial of an extent, a constant one for a plain int."""
-    return value.expr if isinstance(value, Extent) else Poly.constant(int(value))
+    return value.expr if isinstance(value, Extent) else Poly.constant(bare(value))
 
 
 def evaluate_extent(extent: int, symbols: Mapping[str, int]) -> int:

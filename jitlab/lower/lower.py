@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
+from jitlab.ir.size_facts import noting
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.views import Reshape, Update, View
@@ -130,7 +131,8 @@ def _lower(
             groups.append(group)
             kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind in ("gemm", "call") else "nest", body))
         made = [node for node in nodes if node in own]
-        infos.append(_info(kernels[-1], cluster, made, counted))
+        with noting(None):
+            infos.append(_info(kernels[-1], cluster, made, counted))
         counted.update(infos[-1].nodes)
     places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
     last = {node: block.finals[k][1] if k in block.finals else node for k, node in enumerate(results)}
@@ -149,20 +151,31 @@ def _lower(
         shared.variables,
         shared.errors,
         shared.calls,
-        {**shared.sizes.values, **shared.sizes.samples},
+        shared.sizes.told,
     )
     sizes = shared.sizes
-    infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
-    edges = boundaries(groups, shared, _fused_otherwise(cluster, shared), wanted)
-    edges += list(taken(edges, groups, own))
-    edges += inner_edges(cluster, shared)
-    scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     lowered = Lowered(
-        cluster, program, list(shared.inputs), outputs, shared.constants, program.sizes, shared.strides,
-        infos, edges, kept=_still(shared, temps), in_place=in_place,
-        temporaries=temporaries(cluster, kernels, temps, shared, edges, groups), scratch_bytes=scratch,
+        cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
+        kept=_still(shared, temps), in_place=in_place, origins=sizes.origins,
     )  # fmt: skip
+    with noting(None):  # numbers that decide nothing
+        _account(lowered, shared, infos, groups, wanted)
     return lowered, groups
+
+
+def _account(
+    lowered: Lowered, shared: Shared, infos: list[KernelInfo], groups: list[Group], wanted: Sequence[Node]
+) -> None:  # fmt: skip
+    """What reports say of a cluster that is lowered."""
+    cluster, program, sizes = lowered.cluster, lowered.program, shared.sizes
+    infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, program.kernels, strict=True)]
+    edges = boundaries(groups, shared, _fused_otherwise(cluster, shared), wanted)
+    edges += list(taken(edges, groups, set(cluster.nodes)))
+    edges += inner_edges(cluster, shared)
+    buffers = (*program.temps, *program.rows)
+    lowered.scratch_bytes = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in buffers)
+    lowered.kernels, lowered.boundaries = infos, edges
+    lowered.temporaries = temporaries(cluster, program.kernels, program.temps, shared, edges, groups)
 
 
 def _fused_otherwise(cluster: Cluster, shared: Shared) -> list[set[Node]]:

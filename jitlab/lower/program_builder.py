@@ -31,7 +31,7 @@ class Shared:
     ) -> None:
         self.cuts = cuts
         self.sizes, self.layouts, self.level, self.wanted = sizes, layouts, level, wanted
-        self.ranges = Ranges(sizes.values)
+        self.ranges = Ranges(sizes.values, sizes.asked)
         self.inputs: dict[Node, Buffer] = {}
         self.scalars: dict[Node, Scalar] = {}
         self.constants: list[Constant] = []

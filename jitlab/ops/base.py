@@ -221,11 +221,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
                 elif not is_one(n):
                     same_extent(extent, n)  # or the loop is not rolled: one that may be 1 would broadcast
                 continue
-            if int(extent) == 1:
+            if extent == 1:
                 extent = n
-            elif int(n) not in (1, int(extent)):
+            elif n != 1 and n != extent:
                 raise ValueError(f"operands could not be broadcast together with shapes {' '.join(map(shape_text, shapes))}")
-            elif int(n) != 1 and not hasattr(extent, "expr"):
+            elif n != 1 and not hasattr(extent, "expr"):
                 extent = n  # a literal met a symbol: the symbol is the more general
         result.append(extent)
     return tuple(result)

@@ -29,6 +29,7 @@ from jitlab.ir import (
     whole_plan,
 )  # fmt: skip
 from jitlab.ir.plans.call_forms import CallForm
+from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -97,6 +98,9 @@ class Executable:
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
         self._may_fail: bool | None = None
+        self.form: Any = None  # of it all but the values of sizes (other_sizes.py)
+        self.varied: frozenset[str] = frozenset()  # symbols in which recordings of the same form differed
+        self.facts: SizeFacts | None = None  # what was asked of sizes, where somebody notes that
         locks.own(self)
         self._last_use = _last_uses(clustering)
         self._held_until = held_until(clustering.steps)
@@ -116,6 +120,12 @@ class Executable:
             clustering, self.lower, self.target_for, function=self.function, trace=self.trace, level=level or self.level,
             writes=self._writes, is_trial=True,
         )  # fmt: skip
+
+    @property
+    def only_target(self) -> Target | None:
+        """The target of all its clusters; None for several, and for no cluster."""
+        targets = set(self._targets.values())
+        return targets.pop() if len(targets) == 1 else None
 
     @property
     def writes(self) -> Sequence[tuple[int, int]]:
@@ -347,7 +357,8 @@ class Executable:
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
                 target = self._targets[cluster.name]
-                code = compiled(target, lowered.program, Origin(self.function, self.trace, cluster.name))
+                with noting(self.facts):
+                    code = compiled(target, lowered.program, Origin(self.function, self.trace, cluster.name))
                 self.costs.kernels = tuple({*self.costs.kernels, code.digest})
                 variant = self._variants[key] = Variant(target.launcher(lowered, code))
             costs.tell_charge(self.function, self.trace, self.costs)
@@ -387,10 +398,11 @@ class Executable:
         """With outputs in arguments' places, unless a check could then leave an argument half changed."""
         wanted = self._endings.get(cluster.name, {})
         try:
-            lowered = self.lower(
-                cluster, self._values, layouts, self._targets[cluster.name].shape, level=self.level,
-                ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
-            )  # fmt: skip
+            with noting(self.facts):
+                lowered = self.lower(
+                    cluster, self._values, layouts, self._targets[cluster.name].shape, level=self.level,
+                    ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
+                )  # fmt: skip
         except (AssertionError, Signal) as mistake:  # seen before anything of this cluster runs: the call is Python's
             sources = sorted(source for node in cluster.nodes for source in node.sources)
             raise InternalError(
@@ -420,8 +432,8 @@ class Executable:
             return None
         if any(n.op.is_parameter for n in graph.outputs):
             return None
-        target, *others = dict.fromkeys(self._targets.values()) or (None,)
-        if target is None or others:
+        target = self.only_target
+        if target is None:
             return None
         device, in_place = target.device, bool(form.writes) and self._may_fail is False
         values = {} if arguments is None else dict(zip(graph.parameters, map(device.array, arguments), strict=True))
@@ -508,6 +520,11 @@ def executable_of(function: str, trace: int, cluster: str | None = None) -> Exec
             if cluster is None or any(c.name == cluster for c in executable.clustering.clusters):
                 return executable
     return None
+
+
+def is_watched() -> bool:
+    """Is somebody told of each run?"""
+    return bool(_watchers)
 
 
 _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []

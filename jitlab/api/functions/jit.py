@@ -17,7 +17,6 @@ import numpy as np
 
 from jitlab import errors, events
 from jitlab.api import settling
-from jitlab.api.defined_again import Successor
 from jitlab.api.explaining import Found, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.frequency import frequency_of
@@ -25,6 +24,7 @@ from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
 from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Trial, kind_of_call
+from jitlab.api.size_families import SizeFamilies
 from jitlab.capture import (
     MOST_TRACES,
     CallCapture,
@@ -57,6 +57,7 @@ from jitlab.compile import compile_trace
 from jitlab.config import MEASURE, NEVER, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
+from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.messages import Message
 from jitlab.support import locks
 from jitlab.support.later import Later
@@ -79,14 +80,14 @@ else:  # for calls that are not captured whole
 MOST_CALLERS = 100
 
 
-class Jit(Successor):
+class Jit(SizeFamilies):
     """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
 
     `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
 
-    TABLES = ("_traces", "_refused", "_failed", "_recent", "_count", "_last", "_last_number")
+    TABLES = ("_traces", "_refused", "_failed", "_recent", "_count", "_last", "_last_number", "_families", "_sizes")
 
     #: What ends a recording, and a run, so that Python takes the call.
     refused_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
@@ -108,6 +109,7 @@ class Jit(Successor):
         self._last: CallTrace | None = None
         self._traces: dict[Any, list[Any]] = {}
         self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
+        self._families, self._sizes = {}, OrderedDict()
         self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
         self._recent: OrderedDict[int, tuple[Any, Any]] = OrderedDict()  # traces and their keys, the one called last at the end
         self._count = self._last_number = 0
@@ -273,6 +275,8 @@ class Jit(Successor):
                 return Found(self._leaves(trace, values), trace.costs)
         if (refusal := self._refused.get(key)) is not None:
             return Found(self._leaves(None, values), refusal=str(refusal.said))
+        if (served := self._other_size(key, at, serves=False)) is not None:
+            return Found(self._leaves(served, values), served.costs)
         return self._missed(key, at, values) if why else Found()
 
     def _missed(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Found:
@@ -323,12 +327,12 @@ class Jit(Successor):
         if not self._is_checked:
             check_backend(self.options.backend)
             self._is_checked = True
-        found = self._served(values)
+        found = self._served(values, of_any_size=True)
         if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
             return self._run_otherwise(values, found)
         trace, inputs, numbers = found
         if isinstance(trace, CallTrace):
-            self._last = trace
+            self._last = None if trace.of_other_size else trace
         try:
             self._recent.move_to_end(id(trace))
         except KeyError:  # another thread has just forgotten it
@@ -349,7 +353,7 @@ class Jit(Successor):
         found = failed_of(self._traces.get(key) or recent, at) or self._earlier.failed(at, self.python_function)[-NEAREST:]
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
-    def _served(self, values: tuple[Any, ...]) -> _Gathered | Refusal:
+    def _served(self, values: tuple[Any, ...], *, of_any_size: bool = False) -> _Gathered | Refusal:
         """The trace of a call, recorded where it was not, or why that cannot be."""
         try:
             key, at = self._keyed(values)
@@ -361,7 +365,7 @@ class Jit(Successor):
                 return refusal
             with locks.Released(self._lock), self._lock:
                 known = next((known for known in self._traces.get(key, ()) if known.gather(at) is not None), None)
-                known = known or self._renewed(key, at, serves=True)
+                known = known or self._renewed(key, at, serves=True) or (self._other_size(key, at) if of_any_size else None)
                 if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
                     return refusal
                 trace = known or self._record(key, at, values)
@@ -431,8 +435,9 @@ class Jit(Successor):
         settling.disturbed()
         failed = self._failed_guards(key, at)
         costs = Costs()
+        facts = SizeFacts()
         try:
-            with Whole(), costs.spending():
+            with Whole(), costs.spending(), noting(facts):
                 trace = self._captured(values, at, self._last_number + 1, strict=self.options.fullgraph)
         except errors.InvalidArgumentError:
             raise
@@ -443,7 +448,7 @@ class Jit(Successor):
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             raise self._refuse_or_fail(key, reason_of(error)) from None
         with Whole(self, self.ledger):
-            with costs.spending():
+            with costs.spending(), noting(facts):
                 trace.run = self._compiled(trace)
             self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)
             self._count += 1
@@ -454,6 +459,7 @@ class Jit(Successor):
     def _keep(self, key: Any, trace: Trace) -> None:
         known = self._traces.setdefault(key, [])
         known.insert(0, trace)
+        self._in_family(key, trace)
         self._recent[id(trace)] = trace, key
         while len(self._recent) > config.max_traces:
             self._forget_oldest()
@@ -479,6 +485,7 @@ class Jit(Successor):
             number, (oldest, key) = self._recent.popitem(last=False)
             spared += 1
         remove(self._traces, key, oldest)
+        self._out_of_family(key, oldest)
         self.ledger.evicted(oldest)
         if self._last is oldest:
             self._last = None

@@ -68,6 +68,7 @@ class Ledger:
         self.misses: list[Miss] = []
         self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
         self.taken: dict[int, Costs] = {}  # traces taken over of the same code, defined before, by their numbers
+        self.resizes: dict[int, int] = {}  # other sizes that a trace has served, by its number
         self.follows = False  # there are such
         self.trials: Mapping[Any, Trial] = {}  # of a `jit` function: which way its calls go
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
@@ -109,6 +110,10 @@ class Ledger:
     def took_over(self, trace: Trace) -> None:
         """A trace that was made for the same code, defined before, serves from now on: no miss."""
         self.taken[trace.number] = trace.costs
+
+    def resized(self, trace: Trace) -> None:
+        """A trace serves another size than it was made for: no miss."""
+        self.resizes[trace.number] = self.resizes.get(trace.number, 0) + 1
 
     def _tell(self, miss: Miss, started_ns: int) -> None:
         ended_ns = time.perf_counter_ns()  # what looking for the cause takes is no part of it
@@ -355,6 +360,8 @@ def ledger_text(ledger: Ledger) -> str:
         counts = f"{units.duration(miss.seconds)}, {units.counted(costs.all_calls, 'call')}{ran}{gone}"
         lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")
         lines += [f"     and {change_text(change)}" for change in miss.changes[1:]]
+        if more := ledger.resizes.get(miss.number):
+            lines.append(f"     served {units.counted(more, 'other size')}, too")
         lines += [
             f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after},"
             f" {units.duration(v.seconds)}"

@@ -46,6 +46,7 @@ class CallTrace(PieceTrace):
     """A trace of a whole call."""
 
     stays_compiled: bool = False  # its calls are not tried as Python any more
+    of_other_size: bool = False  # another trace's machine code serves it
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 
     def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:

@@ -138,6 +138,7 @@ class Lookup:
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
         self.steps: list[str | Guard] = []
+        self.arrays: list[tuple[int, str, tuple[int, ...]]] = []  # (input, the code that finds it, its shape)
         self.functions: list[tuple[str, Defined]] = []  # the user's, with the code that finds each
         self._why: Any = None
         self.reads: Sequence[Read] = ()
@@ -197,6 +198,7 @@ class Lookup:
         constants = Constants()
         constants.values = {name: exchanged(value, exchange) for name, value in self.constants.values.items()}
         made = Lookup(constants)
+        made.arrays = self.arrays
         made.steps = [step if isinstance(step, str) else _renewed_guard(step, exchange) for step in self.steps]
         for code, known in self.functions:
             now = Defined.of(made._found(code, a), exchange.get(id(known.reference)))
@@ -267,6 +269,7 @@ class _Writer:
         self.guard(_unfit(read, name, self.constants), name, partial(_read_change, read), path, before)
         if read.kind == "array" and read.want[0] is np.ndarray:
             self.arrays[name] = path
+            self.lookup.arrays.append((read.input, found, read.want[2]))
 
     def distinct(self, objects: Mapping[str, str], kind: str) -> None:
         """What was several objects is several still."""
@@ -299,7 +302,8 @@ class _Writer:
     def layout(self, layout: Layout) -> None:
         other = "" if layout.exact else f" and not {self.constants.name(layout)}.fits(i{layout.input})"
         told = partial(layout_change, layout, self.inputs[layout.input].path)
-        self.guard(f"i{layout.input}.strides != {layout.strides!r}{other}", f"i{layout.input}", told)
+        strides = self.constants.name(layout.strides)
+        self.guard(f"i{layout.input}.strides != {strides}{other}", f"i{layout.input}", told)
 
 
 def lookup_of(
@@ -442,7 +446,7 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"hasattr({name}, {want[0]!r})"
     kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
     if read.kind == "array":
-        return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {want[2]!r}"
+        return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {constants.name(want[2])}"
     if read.kind == "number":
         return kind
     if read.kind == "equal":

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Moving, plain
+from jitlab.ops.layout.views import View
 from jitlab.support.containers import CONTAINERS, leaves, of_items
 
 from .conversions import required_order
@@ -49,8 +50,10 @@ def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
 def _strides(
     function: Any, args: Sequence[Any], kwargs: dict[str, Any], operands: Sequence[Tensor], made: Tensor, number: int | None
 ) -> Strides | None:
-    shape = plain(made.type.shape)
     order = kwargs.get("order") or ORDERS.get(function) or ("K" if keeps_order(function) else None)
+    if all(map(_lies_in_rows, operands)) and order != "F" and function is not np.require and function not in _OWN_ORDERS:
+        return None  # whatever the sizes are
+    shape = plain(made.type.shape)
     known = [(plain(x.type.shape), x.element_strides()) for x in operands]
     in_c_order = all(list(o := order_of(strides, n)) == sorted(o) for n, strides in known)
     if function is np.require:
@@ -70,6 +73,18 @@ def _strides(
         elementwise = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and x.ndim]
         return kept_strides([(plain(x.type.shape), x.element_strides()) for x in elementwise], shape)
     return None if in_c_order and function not in _OWN_ORDERS else _tried(function, args, kwargs, shape, number)
+
+
+def _lies_in_rows(x: Tensor) -> bool:
+    """Whatever its sizes are: it sees a part of an array that lies row by row, or all of it, and maybe more axes."""
+    return x._cell.strides is None and all(isinstance(step, View) and _keeps_axes(step) for step in x._path)
+
+
+def _keeps_axes(view: View) -> bool:
+    axes = [axis for _, _, axis in view.map if axis is not None]
+    others = [n for axis, n in enumerate(view.shape) if axis not in axes]
+    ahead = all(type(step) is int and step == 1 for _, step, axis in view.map if axis is not None)
+    return ahead and axes == sorted(set(axes)) and all(type(n) is int and n == 1 for n in others)
 
 
 def _tried(

@@ -26,6 +26,7 @@ from jitlab.capture.numpy_calls.functions import (
 from jitlab.capture.numpy_calls.host_fallback import host_operation
 from jitlab.capture.numpy_calls.numpy_traits import UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
 from jitlab.capture.positions import describe, here
+from jitlab.ir.size_facts import sizes_are_seen
 from jitlab.ops.numpy_api.call_binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
@@ -57,6 +58,7 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name == "strides":
         capture.layout.read(x)
         capture.layout.values = True
+        sizes_are_seen()
         return tuple(by * x.itemsize for by in x.element_strides())
     return partial(method, x, name)
 
@@ -108,7 +110,7 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
             return same
     if name in METHODS:
         result = apply_rule(capture, METHODS[name], function, (x, *args), kwargs)
-        if isinstance(result, Tensor) and not result.shape and name in ("astype", "conj", "conjugate", "copy"):
+        if isinstance(result, Tensor) and not result.ndim and name in ("astype", "conj", "conjugate", "copy"):
             result.is_scalar = x.is_scalar
         return result
     return host_operation(capture, function, (x, *args), kwargs)

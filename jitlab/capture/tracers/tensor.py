@@ -38,6 +38,7 @@ from jitlab.ir import (
     producer,
     same_shape,
 )
+from jitlab.ir.size_facts import sizes_are_seen
 from jitlab.ops.layout.views import Reshape, Update, View, compose, identity_map
 from jitlab.ops.layout.windows import Windows
 from jitlab.support.transactions import variable
@@ -271,6 +272,7 @@ class Tensor:
         """As the program sees it: a length that moves with a loop is a LoopIndex, which computes as an int does."""
         if any(isinstance(n, Moving) for n in self._shape):
             return tuple(map(self.capture.integer, self._shape))
+        sizes_are_seen()
         return (*self._shape,)  # a tuple of its own, as NumPy's
 
     @shape.setter
@@ -312,6 +314,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
+        sizes_are_seen()
         return self.capture.integer(self.type.size)  # type: ignore[no-any-return]
 
     @property

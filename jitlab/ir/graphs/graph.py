@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitlab.errors import Signal
-from jitlab.ir.extents import Moving, bind_extents, poly, symbols_in
+from jitlab.ir.extents import Moving, bare, bind_extents, poly, symbols_in
 from jitlab.ir.plans.decisions import DECISIONS, Decision, absorbed, made_now
 from jitlab.ir.types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
 from jitlab.support.lazy_dataclass import dataclass
@@ -342,7 +342,7 @@ class Graph:
                 if isinstance(extent, Moving):
                     continue  # its symbol has no fixed value
                 if len(expr.terms) == 1 and len(expr.terms[0][0]) == 1 and expr.terms[0][1] == 1:
-                    values[expr.terms[0][0][0]] = int(extent)
+                    values[expr.terms[0][0][0]] = bare(extent)
         return values
 
 

@@ -35,6 +35,7 @@ class Lowered:
     kept: list[Copy] = field(default_factory=list)  # what the Program copies although NumPy changes it in place
     in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
     temporaries: list[Temporary] = field(default_factory=list)
+    origins: dict[str, Any] = field(default_factory=dict)  # what symbols are of the graph's sizes; `.evaluate(values)`
     scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
 
 

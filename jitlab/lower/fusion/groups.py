@@ -71,7 +71,7 @@ def group_of(stages: Sequence[Stage]) -> Group:
 
 def aligned(producer: Stage, position: Position, k: int) -> bool:
     """The value is read in the iteration of the k outer loops in which it is made."""
-    shape_index = [i for i, n in zip(position, producer.node.shape, strict=True) if int(n) != 1]
+    shape_index = [i for i, n in zip(position, producer.node.shape, strict=True) if n != 1]
     wanted = [Index.var(f"a{axis}") for axis in range(k)]
     return shape_index[:k] == wanted[: len(shape_index)] and len(shape_index) >= min(k, len(shape_index))
 

@@ -225,7 +225,7 @@ def _read_in_turn(stage: Stage, nodes: set[Node]) -> Stage:
 
 def _position(node: Node) -> Position:
     names = (Index.var(f"a{axis}") for axis in range(node.ndim))
-    return tuple(Index() if int(n) == 1 else next(names) for n in node.shape)
+    return tuple(Index() if n == 1 else next(names) for n in node.shape)
 
 
 def _over(stage: Stage, group: Group) -> Stage:

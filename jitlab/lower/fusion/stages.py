@@ -156,7 +156,7 @@ def _sees_all(view: Node) -> bool:
     """Is each element of its base seen?"""
     (base,) = view.inputs
     entries = zip(view.op.map, base.shape, strict=True)
-    return all(int(n) == 1 if axis is None else int(view.shape[axis]) == int(n) for (_, _, axis), n in entries)
+    return all(n == 1 if axis is None else view.shape[axis] == n for (_, _, axis), n in entries)
 
 
 def is_lazy(node: Node, stored: set[Node]) -> bool:
@@ -179,7 +179,7 @@ def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
     if not sizes.shape.has_gemm or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
         return False
     a, b = node.inputs
-    if a.ndim < 2 or b.ndim < 2 or int(a.shape[-2]) == 1 or int(b.shape[-1]) == 1:
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-2] == 1 or b.shape[-1] == 1:
         return False  # a vector: every element is read once, which loops of ours do as fast as memory
     if not in_body:
         return True
@@ -239,7 +239,7 @@ def _traced(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
         (x,) = node.inputs
         space, position = _space(x, sizes)
         reader.read(x, position)
-        return Stage(node, "reduce", space, tuple(axis in op.axes for axis, n in enumerate(x.shape) if int(n) != 1))
+        return Stage(node, "reduce", space, tuple(axis in op.axes for axis, n in enumerate(x.shape) if n != 1))
     if isinstance(op, Product) and not by_library(node, sizes, block.ordered):
         space, gone, _ = contraction(node, reader, sizes)
         return Stage(node, "reduce", space, gone)
@@ -256,9 +256,9 @@ def _traced(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
         reader.compute(node, ())
         return Stage(node, "let", ())
     space, position = _space(node, sizes)
-    if isinstance(op, Scan) and int(node.shape[op.axis]) != 1:
+    if isinstance(op, Scan) and node.shape[op.axis] != 1:
         reader.read(node.inputs[0], position)
-        along = sum(int(n) != 1 for n in node.shape[: op.axis])
+        along = sum(n != 1 for n in node.shape[: op.axis])
         return Stage(node, "scan", space, tuple(False for _ in space), along=along, reverse=op.reverse)
     reader.compute(node, position)
     return Stage(node, "map", space, tuple(False for _ in space))
@@ -336,12 +336,12 @@ def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, .
     order = [*batch, *(["row"] if a.ndim > 1 else []), *(["column"] if b.ndim > 1 else [])]
     extents = dict(zip(order, node.shape, strict=True)) | {"sum": a.shape[-1]}
     order.insert(len(order) - (len(order) > len(batch) and _sums_across(a, b)), "sum")
-    axes = [axis for axis in order if int(extents[axis]) != 1]
+    axes = [axis for axis in order if extents[axis] != 1]
     index = {axis: Index() for axis in order} | {axis: Index.var(f"a{number}") for number, axis in enumerate(axes)}
 
     def operand(x: Node, matrix: list[str]) -> Expr:
         lead = batch[len(batch) - (x.ndim - len(matrix)) :] if x.ndim > len(matrix) else []
-        where = [Index() if int(n) == 1 else index[axis] for n, axis in zip(x.shape, [*lead, *matrix], strict=True)]
+        where = [Index() if n == 1 else index[axis] for n, axis in zip(x.shape, [*lead, *matrix], strict=True)]
         return reader.read(x, tuple(where))
 
     left = operand(a, ["row", "sum"] if a.ndim > 1 else ["sum"])
@@ -353,9 +353,9 @@ def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, .
 
 def _sums_across(a: Node, b: Node) -> bool:
     """Are neighbours in memory apart along the summed axis?"""
-    if b.ndim > 1 and int(b.shape[-1]) != 1:
+    if b.ndim > 1 and b.shape[-1] != 1:
         return not _runs_along(b, b.ndim - 2)
-    return a.ndim > 1 and int(a.shape[-2]) != 1 and not _runs_along(a, a.ndim - 1)
+    return a.ndim > 1 and a.shape[-2] != 1 and not _runs_along(a, a.ndim - 1)
 
 
 def _runs_along(x: Node, axis: int) -> bool:
@@ -375,9 +375,9 @@ def _space(node: Node, sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
 
 def space_of(shape: Sequence[int], sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
     """The extents other than 1, and a position with a variable for each: a<axis>."""
-    space = tuple(sizes.of(n) for n in shape if int(n) != 1)
+    space = tuple(sizes.of(n) for n in shape if n != 1)
     names = iter(f"a{i}" for i in range(len(space)))
-    position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in shape)
+    position = tuple(Index() if n == 1 else Index.var(next(names)) for n in shape)
     return space, position
 
 

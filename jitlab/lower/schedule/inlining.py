@@ -84,7 +84,7 @@ class Reader:
             indices = tuple(IndexValue(i) for i in position)
             args = tuple(self.read(source, ()) for source in node.inputs)
             return Apply(op, args, node.dtype, indices, origins=node.origins)
-        if isinstance(op, Scan) and int(node.shape[op.axis]) == 1:
+        if isinstance(op, Scan) and node.shape[op.axis] == 1:
             return _folded(node, self.read(node.inputs[0], position))
         if isinstance(op, Take):
             (_, picked) = node.inputs
@@ -138,7 +138,7 @@ class Reader:
             args = []
             op, sources = node.op.with_known(node)
             for source in sources:
-                if int(source.type.size) == 1 and source.ndim == 0:
+                if source.type.size == 1 and source.ndim == 0:
                     args.append(self.read(source, ()))
                 elif plain(source.shape) == plain(node.shape):
                     args.append(self.read_flat(source, flat))
@@ -149,12 +149,12 @@ class Reader:
 
     def _same_up_to_ones(self, node: Node, base: Node, position: Position) -> Position | None:
         """The base's position when the reshape only adds or drops axes of extent 1."""
-        mine = [(self.sizes.of(n), i) for n, i in zip(node.shape, position, strict=True) if int(n) != 1]
-        theirs = [self.sizes.of(n) for n in base.shape if int(n) != 1]
+        mine = [(self.sizes.of(n), i) for n, i in zip(node.shape, position, strict=True) if n != 1]
+        theirs = [self.sizes.of(n) for n in base.shape if n != 1]
         if [n for n, _ in mine] != theirs:
             return None
         rest = iter(i for _, i in mine)
-        return tuple(Index() if int(n) == 1 else next(rest) for n in base.shape)
+        return tuple(Index() if n == 1 else next(rest) for n in base.shape)
 
     def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
         """x at positions that integer arrays give: x has to have a place, the integers may be computed."""
@@ -194,7 +194,7 @@ def _folded(node: Node, expr: Expr) -> Expr:
 def broadcast_position(source: Node, node: Node, position: Position) -> Position:
     """The position in an operand that broadcasts to `node`: 0 where its extent is 1."""
     shift = len(position) - source.ndim
-    return tuple(Index() if int(n) == 1 else position[axis + shift] for axis, n in enumerate(source.shape))
+    return tuple(Index() if n == 1 else position[axis + shift] for axis, n in enumerate(source.shape))
 
 
 def gather_positions(
@@ -208,6 +208,6 @@ def gather_positions(
     picks = []
     for axis, index in zip(axes, indices, strict=True):
         shift = rank - index.ndim
-        own = tuple(Index() if int(n) == 1 else position[shift + a] for a, n in enumerate(index.shape))
+        own = tuple(Index() if n == 1 else position[shift + a] for a, n in enumerate(index.shape))
         picks.append((axis, index, own))
     return at, picks

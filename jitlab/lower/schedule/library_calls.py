@@ -39,7 +39,7 @@ class Library:
         batch = node.ndim - (a.ndim > 1) - (b.ndim > 1)
         out_offset = Index()
         for axis in range(batch):
-            if int(node.shape[axis]) != 1:
+            if node.shape[axis] != 1:
                 out_offset = out_offset + Index.var(f"z{batch - axis}").scale(out.strides[axis])
         body: list[Statement] = [
             Gemm(
@@ -49,7 +49,7 @@ class Library:
             )
         ]  # fmt: skip
         for axis in reversed(range(batch)):
-            if int(node.shape[axis]) != 1:
+            if node.shape[axis] != 1:
                 body = [For(f"z{batch - axis}", (Index(self.sizes.of(node.shape[axis])),), body)]
         return body
 
@@ -63,9 +63,9 @@ class Library:
         extent_columns = self.sizes.of(node.shape[-1])
         if node.ndim == 1:
             rows = extent_columns if names[0] == "p" else ONE
-        if int(node.shape[-1]) == 1:
+        if node.shape[-1] == 1:
             columns = ONE
-        if node.ndim > 1 and int(node.shape[-2]) == 1:
+        if node.ndim > 1 and node.shape[-2] == 1:
             rows = extent_columns
         if self._may_be_negative(rows) or self._may_be_negative(columns):
             raise Unreadable(node)
@@ -77,7 +77,7 @@ class Library:
 
     def _column(self, b: Node) -> tuple[Load, Poly, bool]:
         """A vector on the right: k rows of one column."""
-        e = self.reader.read(b, (Index.var("q") if int(b.shape[0]) != 1 else Index(),))
+        e = self.reader.read(b, (Index.var("q") if b.shape[0] != 1 else Index(),))
         stride = e.offset.coefficient("q") if isinstance(e, Load) and not e.gathered else ONE
         if not isinstance(e, Load) or e.gathered or self._may_be_negative(stride):
             raise Unreadable(b)
@@ -86,8 +86,8 @@ class Library:
     def _position(self, node: Node, names: tuple[str, str]) -> Position:
         matrix = [Index.var(names[1])] if node.ndim == 1 else [Index.var(v) for v in names]
         lead = node.ndim - len(matrix)
-        position = [Index() if int(n) == 1 else Index.var(f"z{lead - axis}") for axis, n in enumerate(node.shape[:lead])]
-        return tuple(Index() if int(n) == 1 else i for n, i in zip(node.shape, [*position, *matrix], strict=True))
+        position = [Index() if n == 1 else Index.var(f"z{lead - axis}") for axis, n in enumerate(node.shape[:lead])]
+        return tuple(Index() if n == 1 else i for n, i in zip(node.shape, [*position, *matrix], strict=True))
 
     def _may_be_negative(self, stride: Poly) -> bool:
         return not self._signless.isdisjoint(stride.symbols)

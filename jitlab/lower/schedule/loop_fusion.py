@@ -139,7 +139,7 @@ def _jammed(loop: Repeat, loops: Loops, body: list[Statement], shared: Shared) -
 
     if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * JAM:
         return [nest_of(loops, [rows([body])])]
-    blocks = shared.sizes.fresh(shared.sizes.value(n) // JAM)
+    blocks = shared.sizes.quotient(n, JAM)
     first = [Index.of(Poly.constant(k), {v: Poly.constant(JAM)}) for k in range(JAM)]
     last = Index.of(blocks.scale(JAM), {v: ONE})
     main = rows([_copy_of(body, {v: at}, shared) for at in first])

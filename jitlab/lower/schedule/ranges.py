@@ -18,10 +18,15 @@ Range = tuple[str, Poly | None, Poly | None]
 class Ranges(Bounds):
     """Bounds in the symbols of a Program."""
 
-    def __init__(self, sizes: dict[str, int]) -> None:
+    def __init__(self, sizes: dict[str, int], asked: Callable[[Sequence[str]], None]) -> None:
+        """`asked` is told of the sizes whose values decide something."""
         super().__init__()
+        self._asked = asked
         self.sizes = sizes  # the very dict: it grows while symbols are named
         self._ends: dict[str, tuple[Poly | None, Poly | None]] = {}  # bounds with their symbols of sizes
+
+    def asked(self, expr: Poly) -> None:
+        self._asked([name for name in expr.symbols if name not in self])
 
     @contextmanager
     def inside(self, *ranges: Range) -> Iterator[None]:

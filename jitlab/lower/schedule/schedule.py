@@ -170,7 +170,7 @@ class Nest:
         if len(loops) == 1:
             (var, n) = loops[0]
             size = self.shape.block_elements
-            count = self.sizes.fresh(-(-self.sizes.value(n) // size))
+            count = self.sizes.quotient(n, size, up=True)
             block, inside = "b", "j"
             at = Index.of(Poly(), {block: Poly.constant(size), inside: ONE})
             body = substitute(body, {var: at})
@@ -229,7 +229,7 @@ class Nest:
         """Rows in blocks: each gives a row of partial results, which are joined at the end. Memory is read along its rows."""
         *batch, (column, columns) = outer
         row, block, size = f"a{axis}", "b", self.shape.block_rows
-        count = self.sizes.fresh(-(-self._value(rows) // size))
+        count = self.sizes.quotient(rows, size, up=True)
         position, length = Index(), ONE
         for v, n in reversed(batch):
             position = position + Index.var(v).scale(length)
@@ -255,7 +255,7 @@ class Nest:
         row, block = f"a{axis}", "b"
         wide = self._value(kept[1]) * p.accumulators[0].dtype.itemsize >= self.shape.wide_row_bytes
         size = self.shape.few_block_rows if wide else self.shape.block_rows
-        count = self.sizes.fresh(-(-self._value(rows) // size))
+        count = self.sizes.quotient(rows, size, up=True)
         at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
         left = Index.of(rows, {block: Poly.constant(-size)})
         steps = substitute(list(p.statements), {row: at})
@@ -434,7 +434,7 @@ class Nest:
 
     def _position(self, node: Node) -> Position:
         names = iter(f"a{i}" for i in range(node.ndim))
-        return tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in node.shape)
+        return tuple(Index() if n == 1 else Index.var(next(names)) for n in node.shape)
 
     def _resolve(self, node: Node, position: Position) -> Expr | None:
         if node in self.results:

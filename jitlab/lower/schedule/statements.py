@@ -282,7 +282,7 @@ class BlockWriter:
         """Each value stored (or added) where its indices say, one after the other."""
         base, value, *indices = node.inputs
         names = iter(f"a{axis}" for axis in range(value.ndim))
-        position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in value.shape)
+        position = tuple(Index() if n == 1 else Index.var(next(names)) for n in value.shape)
         rest, picks = gather_positions(node, base, indices, position)
         offset = out.offset(rest)
         gathered = []

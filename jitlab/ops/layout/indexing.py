@@ -220,15 +220,15 @@ def slice_extents(s: slice, n: int) -> tuple[int, int, int]:
         if bound is None:
             return default
         bound = _integer(bound)
-        if int(bound) < 0:
+        if bound < 0:
             bound = n + bound
-        return low if int(bound) < int(low) else high if int(bound) > int(high) else bound
+        return low if bound < low else high if bound > high else bound
 
     start = clamped(s.start, low if step > 0 else high)
     stop = clamped(s.stop, high if step > 0 else low)
     span = stop - start if step > 0 else start - stop
     stride = abs(int(step))
-    if int(span) <= 0:
+    if span <= 0:
         return 0, 0, int(step)
     return start, span if stride == 1 else _rounded_up(span, stride), int(step)
 
@@ -238,11 +238,11 @@ def checked_position(position: Any, n: int, axis: int) -> int:
     if isinstance(n, Moving) or moving_subscripts.is_symbolic(position):
         return moving_subscripts.position(position if moving_subscripts.is_symbolic(position) else _integer(position), n, axis)
     i = _integer(position)
-    if not -int(n) <= int(i) < int(n):
+    if not -n <= i < n:
         if moving_subscripts.in_loop():  # the body may run no time: the error waits until it does
             return moving_subscripts.position(i, n, axis)
         raise IndexError(f"index {int(i)} is out of bounds for axis {axis} with size {int(n)}")
-    return n + i if int(i) < 0 else i
+    return n + i if i < 0 else i
 
 
 def read_index(x: Node, index: Any) -> Node:

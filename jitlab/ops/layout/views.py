@@ -9,12 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent, same_shape
+from jitlab.ir import ArrayType, Extent, Moving, Node, at_least, is_one, plain, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation, shape_text
 from jitlab.ops.build_nodes import apply
 
 #: One entry for each base axis: (offset, step, axis of the view that runs along it, or None for a fixed position).
 AxisMap = tuple[tuple[int, int, int | None], ...]
+
+
+def _by_origin(n: Any) -> Any:
+    return n.expr if isinstance(n, Extent) else n
 
 
 class View(Operation):
@@ -28,14 +32,17 @@ class View(Operation):
     def name(self) -> str:
         """TensorFlow's name for what this view is."""
         axes = [axis for _, _, axis in self.map]
-        full = all(int(offset) == 0 and step == 1 for offset, step, axis in self.map if axis is not None)
+        full = all(offset == 0 and step == 1 for offset, step, axis in self.map if axis is not None)
         if None in axes or not full:
             return "StridedSlice"
         used = [axis for axis in axes if axis is not None]
         rest = [n for axis, n in enumerate(self.shape) if axis not in used]
         if used == sorted(used):
-            return "BroadcastTo" if any(int(n) != 1 for n in rest) else "ExpandDims" if rest else "Slice"
+            return "BroadcastTo" if any(n != 1 for n in rest) else "ExpandDims" if rest else "Slice"
         return "Transpose"
+
+    def __hash__(self) -> int:  # by what sizes come from: nobody asks for their values
+        return hash((View, *(tuple(map(_by_origin, entry)) for entry in self.map), *map(_by_origin, self.shape)))
 
     def numpy(self, x: Any) -> Any:
         """A NumPy view (0-d: an element)."""
@@ -131,6 +138,9 @@ class Reshape(Operation):
 
     shape: tuple[int, ...]
     flops_per_element: ClassVar[float] = 0
+
+    def __hash__(self) -> int:
+        return hash((Reshape, *map(_by_origin, self.shape)))
 
     def numpy(self, x: Any) -> Any:
         return np.reshape(x, plain(self.shape))[()]

@@ -1,0 +1,83 @@
+"""What a recording and its stages took for granted of sizes: a comparison, a remainder, a value. For other sizes of which the
+same holds they would do the same, step for step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jitlab.support.transactions import contextmanager, keep
+
+if TYPE_CHECKING:
+    from .extents import Poly
+
+#: What was asked of a polynomial: is it 0, is it below 0, its value, its remainder and its quotient by a number.
+ZERO, NEGATIVE, VALUE, REMAINDER, QUOTIENT = range(5)
+
+#: So many facts are worth comparing.
+MOST = 2000
+
+
+class SizeFacts:
+    """Facts about the sizes of one recording, each a question about a polynomial over its symbols, with the answer.
+
+    `unknown`: something was asked that no fact tells, so that they say nothing of other sizes."""
+
+    def __init__(self) -> None:
+        self.facts: dict[tuple[int, Poly, int], int] = {}
+        self.unknown = False
+
+    def note(self, question: int, expr: Poly, number: int, answer: int) -> None:
+        if expr.value is None:
+            self.facts[question, expr, number] = answer
+            if len(self.facts) > MOST:
+                self.unknown = True
+
+    def hold(self, values: Mapping[str, int]) -> bool:
+        """Are the answers the same for these values of the symbols?"""
+        try:
+            return not self.unknown and all(
+                _ANSWERS[question](expr.evaluate(values), number) == answer
+                for (question, expr, number), answer in self.facts.items()
+            )
+        except KeyError:  # of a symbol that is computed of others
+            return False
+
+
+_ANSWERS: dict[int, Callable[[int, int], int]] = {
+    ZERO: lambda value, _: value == 0,
+    NEGATIVE: lambda value, _: value < 0,
+    VALUE: lambda value, _: value,
+    REMAINDER: lambda value, number: value % number,
+    QUOTIENT: lambda value, number: value // number,
+}
+
+
+class _Here(threading.local):
+    facts: SizeFacts | None = None
+
+
+here = _Here()
+keep(lambda: here.facts, lambda before: setattr(here, "facts", before))
+
+
+@contextmanager
+def noting(facts: SizeFacts | None) -> Iterator[None]:
+    """Inside, in this thread, what is asked of sizes is noted; None: not (reports ask for numbers that decide nothing)."""
+    before, here.facts = here.facts, facts
+    try:
+        yield
+    finally:
+        here.facts = before
+
+
+def sizes_are_seen() -> None:
+    """Somebody gets sizes in a form of which nothing can be noted."""
+    if here.facts is not None:
+        here.facts.unknown = True
+
+
+def noted(question: int, expr: Any, number: int, answer: int) -> None:
+    if here.facts is not None:
+        here.facts.note(question, expr, number, answer)

@@ -1,0 +1,106 @@
+"""A run of a trace for other sizes than it was recorded with: its machine code, launched with other numbers. No stage runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import Cluster, Extent, Graph, Node, poly
+from jitlab.targets.target import Launcher
+
+from .executable import NONE, Executable
+
+
+class OtherSizes:
+    """Runs an executable whose facts about sizes hold for these values of its symbols, too."""
+
+    def __init__(self, executable: Executable, values: Mapping[str, int]) -> None:
+        target = executable.only_target
+        assert target is not None, "clusters on several devices"
+        self._graph, self._device = executable.graph, target.device
+        self._steps: list[tuple[Cluster, Launcher]] = []
+        for cluster in executable.clustering.clusters:
+            known = executable._variants[variant_key(cluster)].launcher
+            symbols = {name: origin.evaluate(values) for name, origin in known.lowered.origins.items()}
+            launcher = target.launcher(replace(known.lowered, symbol_values=symbols), known.code)
+            launcher.results = [(shape_of(node, values), node.dtype) for node in known.lowered.outputs]
+            self._steps.append((cluster, launcher))
+
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        """The graph's outputs."""
+        device = self._device
+        values: dict[Node, Any] = dict(zip(self._graph.parameters, arguments, strict=True))
+        for cluster, launcher in self._steps:
+            arrays = [values[node] for node in cluster.inputs]
+            arrays = [array if type(array) is device.array_type else device.array(array) for array in arrays]
+            arrays = [array if device.layout_of(array) == "C" else device.contiguous(array) for array in arrays]
+            outputs = [device.empty(shape, dtype) for shape, dtype in launcher.results]
+            failed = launcher.run(arrays, outputs, None)
+            assert failed is None, "a check failed where there is none"
+            for node, out in zip(launcher.lowered.outputs, outputs, strict=True):
+                values[node] = out if out.ndim else out[()]
+        return [values[node] for node in self._graph.outputs]
+
+
+def variant_key(cluster: Cluster) -> Any:
+    """The variant for inputs that lie row by row and outputs in memory of their own."""
+    return cluster.name, tuple("C" for _ in cluster.inputs), NONE
+
+
+def form_of(executable: Any) -> Any:
+    """All of an executable but the values of sizes, to compare; None where it cannot be launched with other numbers:
+    something in it can fail, is not made yet, or is asked of sizes in a way that nobody notes."""
+    if not isinstance(executable, Executable) or executable.facts is None or executable.facts.unknown:
+        return None
+    clusters = executable.clustering.clusters
+    if len(clusters) != len(executable.clustering.steps) or executable.captured is None or executable.only_target is None:
+        return None
+    if executable.form is None:
+        lowered = [executable._variants.get(variant_key(cluster)) for cluster in clusters]
+        parts = [None if variant is None else _form_of_lowered(variant.launcher) for variant in lowered]
+        if None in parts:
+            return None
+        executable.form = _form_of_graph(executable.captured), _form_of_graph(executable.graph), tuple(parts)
+    return executable.form
+
+
+def _form_of_lowered(launcher: Launcher) -> Any:
+    lowered = launcher.lowered
+    program = lowered.program
+    if lowered.copies or lowered.strides or lowered.in_place or program.errors or program.calls:
+        return None
+    if set(lowered.origins) != set(lowered.symbol_values):
+        return None
+    names = tuple(node.name for node in (*lowered.inputs, *lowered.outputs))
+    origins = tuple(sorted((name, origin) for name, origin in lowered.origins.items()))
+    return launcher.code.digest, names, origins, tuple(map(form, lowered.constants))
+
+
+def _form_of_graph(graph: Graph) -> Any:
+    numbers: dict[Node, int] = {}
+    parts = []
+    for node in (*graph.parameters, *(node for node in graph.nodes if not node.op.is_parameter)):
+        numbers[node] = len(numbers)
+        shape = tuple(map(poly, node.shape))
+        parts.append((node.name, form(node.op), shape, node.dtype, tuple(numbers[source] for source in node.inputs)))
+    return tuple(parts), tuple(numbers[node] for node in graph.outputs)
+
+
+def form(x: Any) -> Any:
+    """A part of an operation, with the polynomials in the place of extents."""
+    if isinstance(x, Extent):
+        return x.expr
+    if isinstance(x, np.ndarray):
+        return x.dtype, x.shape, x.tobytes()
+    if isinstance(x, (tuple, list)):
+        return tuple(map(form, x))
+    if is_dataclass(x) and not isinstance(x, type):
+        return type(x), tuple(form(getattr(x, f.name)) for f in fields(x))
+    return type(x), repr(x) if isinstance(x, (float, complex, np.generic)) else x
+
+
+def shape_of(node: Node, values: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(poly(n).evaluate(values) for n in node.shape)
