@@ -24,7 +24,7 @@ from jitlab.ops.layout.views import Reshape, View
 from jitlab.ops.leaf_operations import Constant, Length, Parameter
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.runtime import Executable, is_watched
-from jitlab.runtime.other_sizes import OtherSizes, form_of
+from jitlab.runtime.other_sizes import serve, varied
 
 from .defined_again import Successor
 
@@ -52,7 +52,8 @@ class SizeFamilies(Successor):
             return made
         known = self._families.get(_family(key), [])
         for trace in known:
-            made = _resized(trace, at, _varied(trace, known))
+            if isinstance(trace.executable, Executable) and varied(trace.executable, (other.executable for other in known)):
+                made = _resized(trace, trace.executable, at)
             if made is not None and serves:
                 self._sizes[key] = made
                 while len(self._sizes) > MOST_SIZES:
@@ -116,24 +117,8 @@ def _is_small(op: Any) -> bool:
     return not isinstance(op, Constant) or not op.value.shape
 
 
-def _varied(trace: CallTrace, others: Sequence[CallTrace]) -> frozenset[str]:
-    """The symbols in which it differs from recordings that came out the same: what nobody has noted would have shown."""
-    executable = trace.executable
-    mine = form_of(executable)
-    if mine is None or not isinstance(executable, Executable):
-        return frozenset()
-    for other in others:
-        if other is not trace and isinstance(other.executable, Executable) and form_of(other.executable) == mine:
-            values = other.executable._values
-            executable.varied |= {name for name, n in executable._values.items() if values[name] != n}
-    return executable.varied
-
-
-def _resized(trace: CallTrace, at: Sequence[Any], varied: frozenset[str]) -> CallTrace | None:
-    """The trace for these arguments, which have other sizes on some of these axes."""
-    executable = trace.executable
-    if not varied or not isinstance(executable, Executable):
-        return None
+def _resized(trace: CallTrace, executable: Executable, at: Sequence[Any]) -> CallTrace | None:
+    """The trace for these arguments, which have other sizes."""
     values: dict[str, int] = dict(executable._values)
     exchange: dict[int, Any] = {}
     arrays = {f"a[{n}]": value for n, value in enumerate(at) if type(value) is np.ndarray}
@@ -148,16 +133,15 @@ def _resized(trace: CallTrace, at: Sequence[Any], varied: frozenset[str]) -> Cal
             if layout.input == number:
                 new = Layout.of(number, array, layout.exact)
                 exchange |= {id(layout): new, id(layout.strides): new.strides}
-    if any(n != values[name] and name not in varied for name, n in executable._values.items()):
-        return None
-    if executable.facts is None or not executable.facts.hold(values):
+    served = serve(executable, values) if trace.asked is not None and trace.asked.hold(values) else None
+    if served is None:
         return None
     made = copy(trace)
     names = {name: exchanged(value, exchange) for name, value in trace.lookup.constants.values.items()}
     made.gather = types.FunctionType(trace.gather.__code__, names, "gather", trace.gather.__defaults__)
     if made.gather(at) is None:
         return None
-    made.run, made.is_warm, made.costs = OtherSizes(executable, values).run, True, Costs(trace.costs)
+    made.run, made.is_warm, made.costs = served.run, True, Costs(trace.costs)
     made.stays_compiled, made.of_other_size = False, True
     return made
 

@@ -106,9 +106,7 @@ class Executable:
         self._held_until = held_until(clustering.steps)
         self.costs = costs.Costs()
         self._sites: tuple[native_call_log.Site, ...] = ()  # of the C functions in front of it
-        self.number = next(_numbers)
-        if not is_trial:
-            _live[self.number] = self
+        self.number = next(_numbers) if is_trial else next_number(self)
 
     def changed(self, overrides: Overrides, level: str | None = None) -> Executable:
         """The same graph compiled by other decisions, for a what-if."""
@@ -520,6 +518,13 @@ def executable_of(function: str, trace: int, cluster: str | None = None) -> Exec
             if cluster is None or any(c.name == cluster for c in executable.clustering.clusters):
                 return executable
     return None
+
+
+def next_number(executable: Executable) -> int:
+    """The number of one that events may tell of."""
+    number = next(_numbers)
+    _live[number] = executable
+    return number
 
 
 def is_watched() -> bool:

@@ -1,17 +1,21 @@
-"""A run of a trace for other sizes than it was recorded with: its machine code, launched with other numbers. No stage runs."""
+"""Runs for other sizes than a trace was recorded with: its machine code, launched with other numbers. No stage runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Cluster, Extent, Graph, Node, poly
-from jitlab.targets.target import Launcher
+from jitlab import events
+from jitlab.costs import Costs
+from jitlab.ir import Cluster, Clustering, Extent, Graph, Node, poly
+from jitlab.ir.size_facts import noting
+from jitlab.support import locks
+from jitlab.targets.target import Launcher, Target
 
-from .executable import NONE, Executable
+from .executable import NONE, Executable, Lower, is_watched, next_number
 
 
 class OtherSizes:
@@ -45,6 +49,63 @@ class OtherSizes:
         return [values[node] for node in self._graph.outputs]
 
 
+class Late(Executable):
+    """An executable whose stages run when somebody looks at it, or listens: until then another's machine code serves it.
+
+    `settings`: of the Executable. `make`: gives its clustering."""
+
+    def __init__(
+        self, served: OtherSizes, make: Callable[[], Clustering], lower: Lower, target_for: Callable[[str], Target],
+        **settings: Any,
+    ) -> None:  # fmt: skip
+        self._served, self._late = served, (make, lower, target_for, settings)
+        for name in ("function", "trace", "captured", "options"):
+            setattr(self, name, settings[name])
+        locks.own(self)
+        self.costs = Costs()
+        self.form, self.varied, self.facts, self.is_trial = None, frozenset(), None, False
+        self.number = next_number(self)
+
+    @property
+    def is_made(self) -> bool:
+        return "clustering" in vars(self)
+
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        if self.is_made or events.active() or is_watched():
+            return super().run(arguments)
+        return self._served.run(arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """What only the stages give."""
+        if name.startswith("__") or "_late" not in vars(self):
+            raise AttributeError(name)
+        with locks.Released(self._lock), self._lock:
+            if not self.is_made:
+                make, lower, target_for, settings = self._late
+                costs, number = self.costs, self.number
+                with noting(None), costs.spending():
+                    whole = Executable(make(), lower, target_for, **settings, is_trial=True)
+                vars(self).update({**vars(whole), "costs": costs, "number": number, "is_trial": False, "_lock": self._lock})
+        return vars(self)[name]
+
+
+def varied(executable: Executable, others: Iterable[Any]) -> frozenset[str]:
+    """The symbols in which it differs from recordings that came out the same: what nobody has noted would have shown."""
+    mine = form_of(executable)
+    for other in others if mine is not None else ():
+        if other is not executable and isinstance(other, Executable) and form_of(other) == mine:
+            values = other._values
+            executable.varied |= {name for name, n in executable._values.items() if values[name] != n}
+    return executable.varied if mine is not None else frozenset()
+
+
+def serve(executable: Executable, values: Mapping[str, int]) -> OtherSizes | None:
+    """What runs it for these values of its symbols, where that would be what a recording for them gives; `varied` was asked."""
+    if any(values[name] != n and name not in executable.varied for name, n in executable._values.items()):
+        return None
+    return OtherSizes(executable, values) if executable.facts is not None and executable.facts.hold(values) else None
+
+
 def variant_key(cluster: Cluster) -> Any:
     """The variant for inputs that lie row by row and outputs in memory of their own."""
     return cluster.name, tuple("C" for _ in cluster.inputs), NONE
@@ -55,6 +116,8 @@ def form_of(executable: Any) -> Any:
     something in it can fail, is not made yet, or is asked of sizes in a way that nobody notes."""
     if not isinstance(executable, Executable) or executable.facts is None or executable.facts.unknown:
         return None
+    if isinstance(executable, Late):
+        return None
     clusters = executable.clustering.clusters
     if len(clusters) != len(executable.clustering.steps) or executable.captured is None or executable.only_target is None:
         return None
@@ -63,7 +126,7 @@ def form_of(executable: Any) -> Any:
         parts = [None if variant is None else _form_of_lowered(variant.launcher) for variant in lowered]
         if None in parts:
             return None
-        executable.form = _form_of_graph(executable.captured), _form_of_graph(executable.graph), tuple(parts)
+        executable.form = form_of_graph(executable.captured), form_of_graph(executable.graph), tuple(parts)
     return executable.form
 
 
@@ -79,7 +142,7 @@ def _form_of_lowered(launcher: Launcher) -> Any:
     return launcher.code.digest, names, origins, tuple(map(form, lowered.constants))
 
 
-def _form_of_graph(graph: Graph) -> Any:
+def form_of_graph(graph: Graph) -> Any:
     numbers: dict[Node, int] = {}
     parts = []
     for node in (*graph.parameters, *(node for node in graph.nodes if not node.op.is_parameter)):

@@ -15,7 +15,9 @@ import jitlab as jl
 from jitlab.ir import Extent
 from jitlab.ir.extents import Poly
 from jitlab.ir.size_facts import SizeFacts, noting
-from jitlab.runtime.other_sizes import OtherSizes, form_of
+from jitlab.lower import lower
+from jitlab.passes import run_passes
+from jitlab.runtime.other_sizes import Late, OtherSizes, form_of
 
 _numbers = itertools.count()
 
@@ -25,13 +27,13 @@ def always_compiled(monkeypatch):
     monkeypatch.setattr(jl.config, "settle", "off")
 
 
-def defined(text):
+def defined(text, decorate=jl.jit):
     """A new function of its own: nothing is taken over of another."""
     file = f"<sizes {next(_numbers)}>"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
     names = {"np": np}
     exec(compile(text, file, "exec"), names)
-    return jl.jit(names["f"])
+    return decorate(names["f"])
 
 
 def served_sizes(f):
@@ -40,8 +42,7 @@ def served_sizes(f):
 
 def trace_of(f, *args):
     """The one that is recorded for these arguments, whatever others serve."""
-    found = f._served(f._bound_values(args, {}))
-    return found[0]
+    return f._replayable(args, {})[0]
 
 
 SOFTMAX = "def f(x):\n    e = np.exp(x - x.max(axis=1, keepdims=True))\n    return e / e.sum(axis=1, keepdims=True)\n"
@@ -313,3 +314,73 @@ def test_who_watches_runs_is_told():
     with watching(lambda executable, arguments: seen.append(arguments[0].shape)):
         f(np.ones(30))
     assert seen == [(30,)]
+
+
+# ---- traces of which only the stages are spared
+
+
+@pytest.mark.parametrize("decorate", [jl.function, jl.jit])
+def test_a_trace_of_another_size_runs_no_stage(decorate, compiled, monkeypatch):
+    """The function's Python runs, since it sees the size."""
+    f = defined("def f(x):\n    return (x - x.mean()) / x.shape[0]\n", decorate)
+    stages = []
+    monkeypatch.setattr("jitlab.compile.run_passes", lambda graph, tell: stages.append("passes") or run_passes(graph, tell))
+    monkeypatch.setattr("jitlab.compile.lower", lambda *args, **named: stages.append("lower") or lower(*args, **named))
+    for count, n in enumerate((64, 65, 66, 67, 68), 1):
+        x = np.linspace(0, 1, n * 100).reshape(n, 100)
+        np.testing.assert_allclose(f(x), f.python_function(x), rtol=1e-12)
+        assert f.experimental_get_tracing_count() == len(f.ledger) == count
+        assert stages == ["passes", "lower"] * min(count, 2)
+
+
+@pytest.mark.parametrize("decorate", [jl.function, jl.jit])
+def test_who_looks_at_it_or_listens_sees_the_stages(decorate, compiled):
+    f = defined("def f(x):\n    return (x - x.mean()) / x.shape[0]\n", decorate)
+    for n in (64, 65, 66, 67, 68):
+        f(np.ones((n, 100)))
+    late = [trace_of(f, np.ones((n, 100))) for n in (66, 67, 68)]
+    assert all(isinstance(trace.executable, Late) and not trace.executable.is_made for trace in late)
+    assert "[66, 100]" in late[0].executable.graph.outputs[0].type.describe()
+    with jl.record() as rec:
+        f(np.ones((67, 100)))
+    assert "4 of 4 operations compiled" in str(rec.report()) and late[1].executable.is_made
+    for _ in range(8):
+        np.testing.assert_array_equal(f(np.ones((68, 100))), np.zeros((68, 100)))
+    assert late[2].executable.is_made  # C runs it by now
+    assert f.check(np.ones((66, 100))).ok
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("decorate", [jl.function, jl.jit])
+@pytest.mark.parametrize("seed", range(100))
+def test_late_stages_come_out_the_same(seed, decorate, compiled):
+    rng = random.Random(seed)
+    text = random_program(rng).replace("k + y", "k / x.shape[0] + len(y)")
+    f = defined(text, decorate)
+    for turn in range(12):
+        sizes = SIZES[7:] if turn < 4 or rng.random() < 0.5 else SIZES
+        args = [*arguments(rng, rng.choice(sizes), rng.choice(sizes)), rng.choice([0.5, -0.0, 2])]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                wanted = f.python_function(*args)
+            except Exception as error:
+                with pytest.raises(type(error)):
+                    f(*args)
+                continue
+            got = f(*args)
+            for mine, theirs in zip(got, wanted, strict=True):
+                assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+                np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+            late = [x.executable for x in _traces(f) if isinstance(x.executable, Late) and not x.executable.is_made]
+            for executable in late:
+                launchers = [launcher for _, launcher in executable._served._steps]
+                executable.prepare()
+                real = [lowered for lowered in executable._lowerings.values()]
+                for mine, other in zip(launchers, real, strict=True):
+                    assert mine.lowered.symbol_values == other.symbol_values
+                    assert executable.target.scheduled(other.program).text == mine.code.program.text
+
+
+def _traces(f):
+    return [getattr(entry, "trace", None) or entry[0] for entry in f._recent.values()]

@@ -435,9 +435,9 @@ class Jit(SizeFamilies):
         settling.disturbed()
         failed = self._failed_guards(key, at)
         costs = Costs()
-        facts = SizeFacts()
+        asked = SizeFacts()
         try:
-            with Whole(), costs.spending(), noting(facts):
+            with Whole(), costs.spending(), noting(asked):
                 trace = self._captured(values, at, self._last_number + 1, strict=self.options.fullgraph)
         except errors.InvalidArgumentError:
             raise
@@ -448,7 +448,10 @@ class Jit(SizeFamilies):
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             raise self._refuse_or_fail(key, reason_of(error)) from None
         with Whole(self, self.ledger):
-            with costs.spending(), noting(facts):
+            if isinstance(trace, CallTrace):
+                trace.asked = asked
+            trace.near = [other.executable for other, _ in list(self._recent.values())[: -NEAREST - 1 : -1]]
+            with costs.spending(), noting(SizeFacts()):
                 trace.run = self._compiled(trace)
             self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)
             self._count += 1

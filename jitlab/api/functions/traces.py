@@ -22,6 +22,7 @@ from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import CALLED, Options
+from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
 
@@ -31,6 +32,8 @@ from .concrete import ConcreteFunction, Recording
 from .dispatch import Dispatched, remove
 from .weak_methods import WeakMethod
 
+#: Recordings that may serve one more size, the newest.
+MOST_OF_FAMILY = 4
 _SINGLETON = (
     "tf.function only supports singleton tf.Variables created on the first call: the first call is recorded twice, and the"
     " second recording makes one again. Make it once (`if self.v is None: self.v = jl.Variable(...)`), or outside"
@@ -218,7 +221,9 @@ class Traces(Dispatched):
                     concrete.function_type, values, leaves, quiet, Creation(False, _NOT_FIRST), is_sample=is_sample
                 )
             trace = recorded.trace
-            trace.run = compile_trace(trace, self.options)
+            trace.near = [other.trace.executable for other in list(self._recent.values())[: -MOST_OF_FAMILY - 1 : -1]]
+            with noting(SizeFacts()):
+                trace.run = compile_trace(trace, self.options)
         self._numbers = trace.number
         if is_new:
             self._add(concrete)

@@ -31,6 +31,7 @@ from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.ir.size_facts import SizeFacts
 from jitlab.messages import Message
 from jitlab.support import trees
 from jitlab.support.lazy import OfEach
@@ -46,6 +47,7 @@ class CallTrace(PieceTrace):
     """A trace of a whole call."""
 
     stays_compiled: bool = False  # its calls are not tried as Python any more
+    asked: SizeFacts | None = None  # what was asked of sizes while it was recorded
     of_other_size: bool = False  # another trace's machine code serves it
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 

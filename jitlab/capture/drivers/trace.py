@@ -74,6 +74,7 @@ class Trace:
     costs: Costs = field(default_factory=Costs)
     is_warm: bool = False  # C runs the plan
     next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of
+    near: Sequence[Any] = ()  # executables of other sizes, of which one may serve it; until it is compiled
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
