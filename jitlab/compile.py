@@ -50,15 +50,15 @@ def _late(trace: Trace, options: Options, near: Sequence[Any]) -> Executable | N
     """What another executable serves: of the same graph but for the values of sizes, of which it asked no other question."""
     if trace.writes or trace.lasting or events.active() or is_watched() or read_flags().given:
         return None
-    options, graph = settled(options), form_of_graph(trace.graph)
+    options, graph, name, number = settled(options), trace.graph, trace.name, trace.number
+    form = form_of_graph(graph)
     for other in near:
-        if isinstance(other, Executable) and other.options == options and varied(other, near) and other.form[0] == graph:
-            served = serve(other, trace.graph.symbol_values())
+        if isinstance(other, Executable) and other.options == options and varied(other, near) and other.form[0] == form:
+            served = serve(other, graph.symbol_values())
             if served is not None:
                 return Late(
-                    served, lambda: clustered(simplified(trace.graph, options, trace.name, trace.number), options, trace.name),
-                    lower, target_for, function=trace.name, trace=trace.number, level=options.level,
-                    captured=trace.graph, options=options,
+                    served, lambda: clustered(simplified(graph, options, name, number), options, name), lower,
+                    target_for, function=name, trace=number, level=options.level, captured=graph, options=options,
                 )  # fmt: skip
     return None
 
