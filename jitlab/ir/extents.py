@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 from jitlab.errors import InternalError, Unfit
 from jitlab.support.lazy_dataclass import dataclass
 
-from .size_facts import NEGATIVE, QUOTIENT, REMAINDER, VALUE, ZERO, here, noted
+from .size_facts import BELOW, EQUAL, QUOTIENT, REMAINDER, VALUE, here, noted
 
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
 
@@ -189,26 +189,26 @@ class Extent(int):
         return value
 
     def __eq__(self, other: object) -> bool:
-        return _compared(self, other, int.__eq__(self, other), ZERO)
+        return _compared(self, other, int.__eq__(self, other), EQUAL)
 
     def __ne__(self, other: object) -> bool:
-        return _compared(self, other, int.__ne__(self, other), ZERO, False)
+        return _compared(self, other, int.__ne__(self, other), EQUAL, False)
 
     def __lt__(self, other: int) -> bool:
-        return _compared(self, other, int.__lt__(self, other), NEGATIVE)
+        return _compared(self, other, int.__lt__(self, other), BELOW)
 
     def __ge__(self, other: int) -> bool:
-        return _compared(self, other, int.__ge__(self, other), NEGATIVE, False)
+        return _compared(self, other, int.__ge__(self, other), BELOW, False)
 
     def __gt__(self, other: int) -> bool:
-        return _compared(self, other, int.__gt__(self, other), NEGATIVE, turned=True)
+        return _compared(self, other, int.__gt__(self, other), BELOW, turned=True)
 
     def __le__(self, other: int) -> bool:
-        return _compared(self, other, int.__le__(self, other), NEGATIVE, False, turned=True)
+        return _compared(self, other, int.__le__(self, other), BELOW, False, turned=True)
 
     def __bool__(self) -> bool:
         value = bare(self) != 0
-        noted(ZERO, self.expr, 0, not value)
+        noted(EQUAL, self.expr, 0, not value)
         return value
 
     def __hash__(self) -> int:
@@ -224,13 +224,18 @@ bare = int.__int__
 
 
 def _compared(one: Extent, other: Any, answer: bool, question: int, when: bool = True, *, turned: bool = False) -> bool:
-    """The answer of a comparison, noted: the question's is `when` where the comparison holds."""
-    if here.facts is not None:
-        if answer is NotImplemented:  # a float
-            noted(VALUE, one.expr, 0, bare(one))
-        else:
-            difference = one.expr - poly(other)
-            noted(question, difference.scale(-1) if turned else difference, 0, answer is when)
+    """The answer of a comparison, noted: it is `when` where the question's is yes; `turned`: where `other < one`."""
+    facts = here.facts
+    if facts is None:
+        return answer
+    holds = answer is when
+    if type(other) is int:
+        facts.note(question, one.expr, other + turned, holds is not turned)
+    elif not isinstance(other, int):  # a float
+        facts.note(VALUE, one.expr, 0, bare(one))
+    else:
+        difference = one.expr - poly(other)
+        facts.note(question, difference.scale(-1) if turned else difference, 0, holds)
     return answer
 
 

@@ -12,8 +12,8 @@ from jitlab.support.transactions import contextmanager, keep
 if TYPE_CHECKING:
     from .extents import Poly
 
-#: What was asked of a polynomial: is it 0, is it below 0, its value, its remainder and its quotient by a number.
-ZERO, NEGATIVE, VALUE, REMAINDER, QUOTIENT = range(5)
+#: What was asked of a polynomial: is it a number, is it below it, its value, its remainder and its quotient by a number.
+EQUAL, BELOW, VALUE, REMAINDER, QUOTIENT = range(5)
 
 #: So many facts are worth comparing.
 MOST = 2000
@@ -27,8 +27,15 @@ class SizeFacts:
     def __init__(self) -> None:
         self.facts: dict[tuple[int, Poly, int], int] = {}
         self.unknown = False
+        self._asked: dict[tuple[int, int, int], Poly] = {}  # by the id of the polynomial: the same is asked again and again
 
     def note(self, question: int, expr: Poly, number: int, answer: int) -> None:
+        key = id(expr), question, number
+        if self._asked.get(key) is expr:
+            return
+        if len(self._asked) > MOST:
+            self._asked.clear()
+        self._asked[key] = expr
         if expr.value is None:
             self.facts[question, expr, number] = answer
             if len(self.facts) > MOST:
@@ -46,8 +53,8 @@ class SizeFacts:
 
 
 _ANSWERS: dict[int, Callable[[int, int], int]] = {
-    ZERO: lambda value, _: value == 0,
-    NEGATIVE: lambda value, _: value < 0,
+    EQUAL: lambda value, number: value == number,
+    BELOW: lambda value, number: value < number,
     VALUE: lambda value, _: value,
     REMAINDER: lambda value, number: value % number,
     QUOTIENT: lambda value, number: value // number,
