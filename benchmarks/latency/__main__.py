@@ -72,7 +72,10 @@ WARM = {
 
 
 def child(*command: str, cache: str) -> dict[str, float]:
-    environment = {**os.environ, "JITLAB_CACHE_DIR": cache, "PYTHONPATH": str(ROOT), "JITLAB_SETTLE": "measure"}
+    environment = {
+        **os.environ, "JITLAB_CACHE_DIR": cache, "PYTHONPATH": str(ROOT), "JITLAB_SETTLE": "measure",
+        "PYTHONDONTWRITEBYTECODE": "",  # as what is installed: modules are compiled already, from the second process on
+    }  # fmt: skip
     run = [sys.executable, "-m", "benchmarks.latency.child", *command]
     done = subprocess.run(run, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
     if done.returncode:

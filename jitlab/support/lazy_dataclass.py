@@ -37,7 +37,7 @@ else:
             "__dataclass_fields__": partial(_fields, given=given, kw_only=kw_only),
             "__match_args__": _match_args,
         }
-        methods = {"__repr__": _repr, "__replace__": dataclasses.replace}
+        methods = {"__repr__": _repr, "__replace__": dataclasses.replace, "__dataclass_params__": _One.__dataclass_params__}
         if eq:
             makers["__eq__"] = _equality
             if not hashed:
@@ -106,7 +106,7 @@ def _fields(cls: type, given: Mapping[str, Any], kw_only: bool) -> dict[str, Any
     return fields
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(init=False, repr=False, eq=False)
 class _One:
     field: int
 
