@@ -133,19 +133,26 @@ class _Spending:
     def __exit__(self, *_: object) -> None:
         took = time.perf_counter_ns() - self.started_ns
         self.costs.spent(took - self.inside_ns)
+        _open.waited_ns += took - self.inside_ns
         _open.top = self.outer
         if self.outer is not None:
             self.outer.inside_ns += took
 
 
 class _Open(threading.local):
-    """The innermost account that this thread spends on."""
+    """The innermost account that this thread spends on, and what it has spent on all of them."""
 
     top: _Spending | None = None
+    waited_ns: int = 0
 
 
 _open = _Open()
 keep(lambda: _open.top, lambda before: setattr(_open, "top", before))
+
+
+def waited_ns() -> int:
+    """How long this thread has waited so far for captures and compilers."""
+    return _open.waited_ns
 
 
 def short_numbers(before: str, after: str) -> tuple[str, str]:

@@ -17,6 +17,10 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
+from jitlab.capture.drivers.driver import pays
+from jitlab.capture.effort import Effort
+from jitlab.capture.refusals import Refusal
+from jitlab.costs import waited_ns
 from jitlab.messages import Message
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
@@ -41,6 +45,8 @@ FASTER = 0.95
 SURE, LIKELY = 0.75, 0.6
 #: Of calls that take longer than this, no more than this share of the time is lost by the way that looks like the slower one.
 LONG_NS, SHARE = 20_000_000, 0.05
+#: So many calls in succession whose pieces do not pay, by counts, decide.
+UNPAID = 2
 #: From so many calls as Python on C hands them on at once: where machine code has run in this process, and where it has not.
 DIRECT, DIRECT_FIRST = 5, 2000
 #: Kinds of calls that a function remembers.
@@ -79,13 +85,27 @@ class Trial:
     noted: dict[Any, About] = field(default_factory=dict)  # what notes of calls as Python are about, by who calls
     as_python: int = 0  # calls that came this way since that was Python
     is_in_front: bool = False  # C looks after such calls, or cannot
+    is_long: bool = False  # a call took long, and not because others had the processor
+    unpaid: int = 0  # calls in succession whose pieces do not pay, by counts
+    unpaid_code: str = ""  # and for what reason, the same for all of them
+    has_entered: bool = False  # a piece that is compiled was entered once: such a call may come again
+    counted: Message | None = None  # why it is Python, where counts decided that
+    refusal: Refusal | None = None  # why the last such call was not captured whole
+    has_others: bool = False  # captured whole no more: each time it was for another object
+    effort: Effort = field(default_factory=Effort)  # that capturing such a call as a whole may take
+    effort_in_pieces: Effort = field(default_factory=Effort)
+
+    def begin(self) -> None:
+        """A call begins: where it is decided that such calls are compiled, each may be captured anew."""
+        if self.way and not self.is_limited:
+            self.effort, self.effort_in_pieces = Effort(), Effort()
 
     def next_way(self) -> str:
         """How the next call runs."""
         if self.way:
             return self.way
         compiled, python = self.times[COMPILED], self.times[PYTHON]
-        is_long = bool(compiled) and min(compiled) > LONG_NS
+        is_long = self.is_long and bool(compiled) and min(compiled) > LONG_NS
         if not is_long and (self.calls < FIRST_CALLS or len(compiled) < 2):
             return COMPILED
         if not python:
@@ -96,14 +116,17 @@ class Trial:
         best = min(self.times[other])
         slower = min(self.times[way]) - best
         lost = sum(max(ns - best, 0) for ns in self.times[way]) + slower
-        if slower > 0 and min(self.times[way]) > LONG_NS and lost > SHARE * self.spent_ns:
+        if slower > 0 and self.is_long and min(self.times[way]) > LONG_NS and lost > SHARE * self.spent_ns:
             return other
         return way
 
-    def took(self, way: str, ns: int) -> None:
-        """A call went this way, and nothing was captured or decided in it."""
+    def took(self, way: str, ns: int, busy_ns: int | None = None) -> None:
+        """A call went this way, and nothing was captured or decided in it. `busy_ns`: of the thread's processor, where that is
+        known: a call that waited for its turn is not a long one."""
         self.spent_ns += ns
-        if self.way or (self.calls < FIRST_CALLS and ns <= LONG_NS):
+        is_long = (ns if busy_ns is None else busy_ns) > LONG_NS
+        self.is_long |= is_long
+        if self.way or (self.calls < FIRST_CALLS and not is_long):
             return
         times = self.times[way]
         if len(times) < MOST:
@@ -117,7 +140,8 @@ class Trial:
             return PYTHON
         if _is_clear(compiled, python):
             return COMPILED
-        if len(compiled) == 1 and compiled[0] > LONG_NS and len(python) >= ENOUGH and max(python) * CLEAR**2 < compiled[0]:
+        is_alone = self.is_long and len(compiled) == 1 and compiled[0] > LONG_NS
+        if is_alone and len(python) >= ENOUGH and max(python) * CLEAR**2 < compiled[0]:
             return PYTHON  # what little it takes never allows for a second such call
         if number < ENOUGH:
             return ""
@@ -133,15 +157,46 @@ class Trial:
             return PYTHON if faster and less >= LIKELY else COMPILED
         return PYTHON if faster and less >= SURE else ""
 
+    def ran(self, in_pieces: bool, counts: tuple[int, int, float] | None, *, by_model: bool) -> None:
+        """A call has ended. Where nothing that it entered is compiled, or where the model decides, and entering it does not
+        pay, the second such call in succession decides."""
+        self.calls += 1
+        self.pieces = in_pieces
+        if counts is None or not in_pieces or self.way:
+            return
+        code = "" if counts[2] else "settled.nothing"
+        if not code and by_model and self.calls > FIRST_CALLS and not pays(*counts):
+            code = "settled.model"
+        self.unpaid, self.unpaid_code = (self.unpaid + 1 if code == self.unpaid_code else 1) if code else 0, code
+        self.has_entered |= bool(counts[2])
+        needed = PATIENCE if self.has_entered and not counts[2] else 1 if self.is_limited else UNPAID
+        if self.unpaid >= needed:
+            self.way, self.counted = PYTHON, Message(code, {"number": counts[0]} if counts[2] else {})
+
+    @property
+    def limits(self) -> list[Message]:
+        """What is said of what such calls are not captured for."""
+        return [Message("settled.budget")] * self.is_limited + [Message("settled.others")] * self.has_others
+
+    @property
+    def is_limited(self) -> bool:
+        """Is something of such calls left to Python because compiling it would take too long?"""
+        return self.effort.is_spent or self.effort_in_pieces.is_spent
+
     @property
     def reason(self) -> Message:
         """Why such calls run as Python."""
-        if not self.times[PYTHON]:
-            return Message("settled.nothing")
+        if self.counted is not None or not self.times[PYTHON]:
+            return self.counted or Message("settled.nothing")
         compiled, python = self.times[COMPILED], self.times[PYTHON]
         seconds = {"python": min(python) / 1e9, "compiled": min(compiled) / 1e9}
         number = min(len(python), len(compiled))
-        return Message("settled.measured", {"elements": f"{2**self.elements_bits - 1:,}", "number": number, **seconds})
+        measured = {"elements": f"{2**self.elements_bits - 1:,}", "number": number, **seconds}
+        if self.refusal is None or not self.pieces:
+            return Message("settled.measured", measured)
+        source = self.refusal.source
+        why = str(self.refusal.said).rstrip(".") + (f" (line {source.line})" if source is not None else "")
+        return Message("settled.in_pieces", {**measured, "why": why})
 
 
 def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
@@ -154,9 +209,11 @@ def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
 class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
-    captured whole."""
+    captured whole. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and what
+    Python would have taken for them by the model."""
 
     disturbances: int = 0
+    counts: tuple[int, int, float] | None = None
     is_in_pieces: bool = False
     compiled: int = 0
 
@@ -185,18 +242,22 @@ def clock() -> int:
     return time.perf_counter_ns()
 
 
+def busy_clock() -> int:
+    """Nanoseconds that the processor had for this thread."""
+    return time.thread_time_ns()
+
+
 def tried(trial: Trial, ways: Mapping[str, Callable[[], Any]], is_ready: Callable[[], bool]) -> Any:
     """A call that has no decision yet. `is_ready`: the machine code is the one that stays, and nobody watches."""
     way = trial.next_way()
-    here.is_in_pieces = trial.pieces
-    before, started = here.disturbances, clock()
+    before, before_ns, started, busy = here.disturbances, waited_ns(), clock(), busy_clock()
     result = ways[way]()  # what ends with an exception is no measure
-    ended = clock()
-    trial.pieces = here.is_in_pieces
-    patience = PATIENCE if ended - started <= LONG_NS else FIRST_CALLS
+    took, busy, waited = clock() - started, busy_clock() - busy, waited_ns() - before_ns
+    patience = PATIENCE if took <= LONG_NS else FIRST_CALLS
     if is_ready() and (here.disturbances == before or trial.calls >= patience):
-        trial.took(way, ended - started)
-    trial.calls += 1
+        trial.took(way, took, busy)
+    elif busy - waited > max(LONG_NS, waited) and not trial.times[way]:
+        trial.took(way, busy - waited)  # long, whatever is made in it for later ones
     if not trial.way:
         disturbed()
     return result

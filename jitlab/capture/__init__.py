@@ -1,7 +1,7 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells.
 
-Parts, in the order of the data: positions, hooks, rewrite, guards, tracers, numpy_calls, control, effect_log, state, refusals,
-drivers.
+Parts, in the order of the data: positions, hooks, rewrite, effort, guards, tracers, numpy_calls, control, effect_log, state,
+refusals, drivers.
 """
 
 from .drivers.calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key

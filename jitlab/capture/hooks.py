@@ -28,6 +28,7 @@ from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .control.number_kinds import as_one, check_identity, check_owner, check_position, is_mixed, of_each_kind
 from .control.purity import ITERABLES, is_of_numbers
 from .control.python_values import math_of_traced, round_of_traced
+from .effort import CALL_NS
 from .guards.leaves import UNDEFINED
 from .numpy_calls.draws import draw, is_generator, is_seed
 from .numpy_calls.functions import call_function
@@ -452,6 +453,7 @@ _NEVER_ARRAYS = frozenset(
 
 def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call in the user's program, decided by who is called."""
+    capture.spend(CALL_NS)
     owner = getattr(function, "__self__", None)
     if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
         function = getattr(capture.value(owner), function.__name__)

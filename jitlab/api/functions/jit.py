@@ -51,10 +51,12 @@ from jitlab.capture import (
     signature_key,
     spans,
 )
+from jitlab.capture.drivers.piece_traces import OTHERS, USELESS, useless
+from jitlab.capture.effort import TOO_MUCH, at_most
 from jitlab.capture.positions import PACKAGE
 from jitlab.capture.refusals import CHANGES, reason_of_run
 from jitlab.compile import compile_trace
-from jitlab.config import MEASURE, NEVER, config
+from jitlab.config import MEASURE, MODEL, NEVER, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.ir.size_facts import SizeFacts, noting
@@ -150,12 +152,12 @@ class Jit(SizeFamilies):
             only_users(error)
             raise
 
-    def _compiled_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _compiled_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial | None = None) -> Any:
         if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
             trace = self._last
             gathered = None if trace is None else trace.gather(args)
-            return self._run(args) if gathered is None else self._perform(trace, args, *gathered)
-        return self._run(self._bound_values(args, kwargs))
+            return self._run(args, trial) if gathered is None else self._perform(trace, args, *gathered)
+        return self._run(self._bound_values(args, kwargs), trial)
 
     def _settling_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that goes the way that is decided for its kind, or is one of those that decide."""
@@ -165,29 +167,37 @@ class Jit(SizeFamilies):
             if not trial.is_in_front:
                 self._called_as_python(kind, trial, args, kwargs)
             return self._python_call(trial, args, kwargs)
-        if trial.way == COMPILED or config.settle != MEASURE:
-            result = self._compiled_call(args, kwargs)
-            trace = self._last  # the one that has just run
-            if trial.way and not trial.pieces and trace is not None:
-                if not trace.stays_compiled:
-                    trace.stays_compiled, trace.next_entry = True, trace.costs.calls
-                self._served_by_c(args, kwargs)
-        else:
-            ways = {
-                COMPILED: lambda: self._tried_compiled(args, kwargs), PYTHON: lambda: self._python_call(trial, args, kwargs)
-            }  # fmt: skip
-            result = settling.tried(trial, ways, _is_measurable)
-            if not trial.pieces:
-                self._served_by_c(args, kwargs)
+        trial.begin()
+        here = settling.here
+        outer, here.is_in_pieces, here.counts = (here.is_in_pieces, here.counts), trial.pieces, None
+        try:
+            if trial.way == COMPILED or config.settle != MEASURE:
+                result = self._compiled_call(args, kwargs, trial)
+                trace = self._last  # the one that has just run
+                if trial.way and not trial.pieces and trace is not None:
+                    if not trace.stays_compiled:
+                        trace.stays_compiled, trace.next_entry = True, trace.costs.calls
+                    self._served_by_c(args, kwargs)
+            else:
+                ways = {
+                    COMPILED: lambda: self._tried_compiled(args, kwargs, trial),
+                    PYTHON: lambda: self._python_call(trial, args, kwargs),
+                }
+                result = settling.tried(trial, ways, _is_measurable)
+                if not trial.pieces:
+                    self._served_by_c(args, kwargs)
+            trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
+        finally:
+            here.is_in_pieces, here.counts = outer
         if self._body is False:
             trial.way = PYTHON
         return result
 
-    def _tried_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _tried_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial) -> Any:
         """A call runs as it would if it were decided that such calls run compiled."""
         trace, entry = self.in_front.tried
         if trace is None or trace is not self._last:
-            return self._compiled_call(args, kwargs)
+            return self._compiled_call(args, kwargs, trial)
         settling.here.compiled += 1  # what C does not answer comes back here
         try:
             return entry(*args, **kwargs)
@@ -323,13 +333,16 @@ class Jit(SizeFamilies):
                 f" total {total}, but got {given}."
             ) from None
 
-    def _run(self, values: tuple[Any, ...]) -> Any:
+    def _run(self, values: tuple[Any, ...], trial: Trial | None) -> Any:
         if not self._is_checked:
             check_backend(self.options.backend)
             self._is_checked = True
-        found = self._served(values, of_any_size=True)
+        found = self._served(values, trial, of_any_size=True)
         if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
-            return self._run_otherwise(values, found)
+            if trial is not None:
+                trial.refusal = found
+            with at_most(None if trial is None else trial.effort_in_pieces):
+                return self._run_otherwise(values, found)
         trace, inputs, numbers = found
         if isinstance(trace, CallTrace):
             self._last = None if trace.of_other_size else trace
@@ -353,7 +366,9 @@ class Jit(SizeFamilies):
         found = failed_of(self._traces.get(key) or recent, at) or self._earlier.failed(at, self.python_function)[-NEAREST:]
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
-    def _served(self, values: tuple[Any, ...], *, of_any_size: bool = False) -> _Gathered | Refusal:
+    def _served(
+        self, values: tuple[Any, ...], trial: Trial | None = None, *, of_any_size: bool = False
+    ) -> _Gathered | Refusal:
         """The trace of a call, recorded where it was not, or why that cannot be."""
         try:
             key, at = self._keyed(values)
@@ -368,7 +383,15 @@ class Jit(SizeFamilies):
                 known = known or self._renewed(key, at, serves=True) or (self._other_size(key, at) if of_any_size else None)
                 if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
                     return refusal
-                trace = known or self._record(key, at, values)
+                if known is None and trial is not None:
+                    if trial.effort.is_spent:
+                        return Refusal(*TOO_MUCH)
+                    if useless(failed_of(self._traces.get(key, [])[:USELESS], at)):
+                        trial.has_others = True
+                        self._refuse(key, Refusal(*OTHERS))
+                        return self._refused[key]
+                with at_most(None if trial is None else trial.effort):
+                    trace = known or self._record(key, at, values)
         except _Refused as refused:
             return refused.refusal
         gathered = trace.gather(at)

@@ -74,6 +74,9 @@ class PiecesTold(Observer):
     def may_settle(self) -> bool:
         return config.settle != NEVER and not here.compiled
 
+    def ended(self, pieces: int, captured: int, python_ns: float) -> None:
+        here.counts = pieces, captured, python_ns
+
     def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""
         if change.cause == Cause.SHAPE and len(before) >= MANY_SHAPES:

@@ -368,6 +368,8 @@ def ledger_text(ledger: Ledger) -> str:
             for v in costs.variants
         ]
     lines += map(str, pieces[:MOST_LINES])
+    limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
+    lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
     settled = [trial.reason for trial in list(ledger.trials.values()) if trial.way == PYTHON]
     lines += list(dict.fromkeys(f"  runs as Python: {reason}" for reason in settled))[:MOST_LINES]
     for fix in ledger.fixes()[:MOST_FIXES]:

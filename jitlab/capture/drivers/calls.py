@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture.control.conditions import FEW
+from jitlab.capture.effort import CAPTURE_NS
 from jitlab.capture.guards.changes import CAUSES, Leaf
 from jitlab.capture.guards.objects import KEPT
 from jitlab.capture.hooks import call_user
@@ -179,6 +180,7 @@ def record_call(
     """The trace of `function` called with these values for its parameters. Raises what ends the capture."""
     with capture.recording():
         try:
+            capture.spend(CAPTURE_NS)
             try:
                 seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
             except EndPiece as end:

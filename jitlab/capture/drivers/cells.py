@@ -18,6 +18,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
+from jitlab.capture.effort import Effort, at_most
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.positions import cell_traceback, describe, without_signals
 from jitlab.capture.refusals import Refusal
@@ -182,7 +183,8 @@ async def run_nodes(
         may_settle = settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run)
         run = _Run(program, namespace, executor, observer or _Observer(may_settle), title=title, strict=strict, show=display)
         program.has_run = True
-        with run:
+        limit = Effort() if may_settle and config.settle != NEVER else None
+        with at_most(limit), run:
             await run.top(program.segment)
 
 

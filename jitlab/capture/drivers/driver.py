@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.capture.effort import TOO_MUCH, here
 from jitlab.capture.numpy_calls import explanations
 from jitlab.capture.numpy_calls.draws import random_states, set_random_states
 from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
@@ -38,6 +39,7 @@ from jitlab.capture.rewrite.piece_statements import (
 )
 from jitlab.capture.rewrite.splitting import TEMPORARY
 from jitlab.capture.tracers.tensor import Tensor
+from jitlab.costs import Costs
 from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
 from jitlab.messages import Message
@@ -46,7 +48,7 @@ from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
-from .piece_traces import EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
+from .piece_traces import OTHERS, EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece, useless
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
 from .run_events import Observer
 from .trace import Trace
@@ -55,6 +57,7 @@ from .trace import Trace
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 _RETIRED = Refusal("retraced", Message("refused.never_fits", {"times": MOST_TRACES}))
 _SETTLED = Refusal("settled", Message("refused.loop_settled"))
+_BUDGET, _OTHERS = Refusal(*TOO_MUCH), Refusal(*OTHERS)
 _WATCHED = Refusal("errstate", Message("refused.errstate"))
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
@@ -72,8 +75,16 @@ _names_read: OfEach[frozenset[str]] = OfEach()
 
 #: After each so many iterations of a loop it is asked whether its pieces pay; what was captured in so many of them is no sign.
 ITERATIONS, CAPTURED_AT_FIRST = 32, 4
+LOOPS = ast.For, ast.While
+#: So often without a piece: what Python has not come to yet is no reason to go on.
+WITHOUT_PIECES = 8
 #: What it takes at the least to enter a piece, and to capture one.
 ENTRY_NS, CAPTURE_NS = 10_000, 2_000_000
+
+
+def pays(pieces: int, captured: int, python_ns: float) -> bool:
+    """Is Python not twice as fast as entering and capturing pieces is at the least?"""
+    return 2 * python_ns >= pieces * ENTRY_NS + captured * CAPTURE_NS
 
 
 @dataclass
@@ -85,12 +96,12 @@ class Iterations:
     pieces: int = 0
     captured: int = 0
     python_ns: float = 0
+    without: int = 0  # how often in succession no piece was entered in so many
     is_python: bool = False  # those that follow in this run of the program are Python's
 
     def pay(self) -> bool:
         """Is Python not twice as fast as entering the pieces is at the least?"""
-        entering = self.pieces * ENTRY_NS + max(0, self.captured - CAPTURED_AT_FIRST) * CAPTURE_NS
-        return 2 * self.python_ns >= entering
+        return pays(self.pieces, max(0, self.captured - CAPTURED_AT_FIRST), self.python_ns)
 
 
 class _Iterator:
@@ -211,7 +222,11 @@ class Driver:
         iterations.captured += self.pieces_captured - captured
         iterations.python_ns += self.python_ns - python_ns
         if iterations.count == ITERATIONS:
-            pays = iterations.pay() if iterations.pieces else not self.only_python(body)
+            if iterations.pieces:
+                pays, iterations.without = iterations.pay(), 0
+            else:
+                iterations.without += 1
+                pays = iterations.without < WITHOUT_PIECES and not self.only_python(body)
             if self.observer.may_settle() and not pays:
                 iterations.is_python = True
             iterations.count = iterations.pieces = iterations.captured = 0
@@ -232,9 +247,11 @@ class Driver:
         return all(self._is_pythons(statement, at in here.retired) for at, statement in enumerate(here.statements))
 
     def _is_pythons(self, statement: Statement, is_retired: bool) -> bool:
+        parts = statement.parts() if statement.plain_reason is not None or isinstance(statement.node, LOOPS) else None
+        if parts is not None and id(parts) in self.loops and self.loops[id(parts)].is_python:
+            return True
         if statement.plain_reason is None:
             return is_retired or not self.may_work(statement.node)
-        parts = statement.parts()
         return parts is None or all(map(self.only_python, parts.segments))
 
     def test(self, parts: Condition | Loop) -> bool:
@@ -306,9 +323,17 @@ class Driver:
             if renewed is not None and (gathered := renewed.gather(self.cells)) is not None:
                 known[:] = [renewed if other is trace else other for other in known]
                 return self.perform(renewed, *gathered, at)
-        made, reason = self.capture(at, failed_of(self.here.traces.get(at, ()), self.cells))
+        failed = failed_of(self.here.traces.get(at, ()), self.cells)
+        if useless(failed) and self.observer.may_settle():
+            self.here.retired.add(at)
+            return self.uncaptured(at, _OTHERS)
+        if here.effort is not None and not here.effort.begins():
+            return self.uncaptured(at, _BUDGET)
+        made, reason = self.capture(at, failed)
         if made is None:
             statement = self.here.statements[at]
+            if reason.code == _BUDGET.code:  # of such calls
+                return self.uncaptured(at, reason)
             statement.failures += 1
             if statement.is_loop or (statement.failures >= 2 and reason.code != "error"):
                 statement.plain_reason = reason
@@ -423,10 +448,11 @@ class Driver:
     def capture(self, at: int, failed: Failed) -> tuple[PieceTrace | None, Refusal]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
         self.pieces_captured += 1
-        try:
-            return self._capture(at, failed, static=False)
-        except StaticNeeded:
-            return self._capture(at, failed, static=True)
+        with Costs().spending():
+            try:
+                return self._capture(at, failed, static=False)
+            except StaticNeeded:
+                return self._capture(at, failed, static=True)
 
     def _capture(self, at: int, failed: Failed, *, static: bool) -> tuple[PieceTrace | None, Refusal]:
         started = time.perf_counter_ns()
@@ -469,6 +495,7 @@ class Driver:
                 if statement.is_display:
                     break
             if length:
+                capture.effort = None  # it ends here
                 self.program.trace_count += 1
                 trace = finish_piece(capture, length, self.program.trace_count)
                 trace.jump = jump

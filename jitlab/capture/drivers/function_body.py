@@ -164,7 +164,9 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, observer
     frame = Frame(body.locals)
     for name, value in arguments.items():
         frame[name] = value
-    _Run(body, frame, executor, observer, frame.cells).segment(body.segment)
+    run = _Run(body, frame, executor, observer, frame.cells)
+    run.segment(body.segment)
+    observer.ended(run.pieces_entered, run.pieces_captured, run.python_ns)
     return frame.get(RESULT)
 
 

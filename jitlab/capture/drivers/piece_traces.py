@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from jitlab.capture.effort import RESULT_NS
 from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_guard
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from .pieces import CellCapture
 
 Namespace = dict[str, Any]
+#: So many traces in succession that are each for another object are enough.
+USELESS = 3
+#: What is said then: a code, and a message.
+OTHERS = "retraced", Message("refused.other_objects", {"times": USELESS})
 #: What NumPy takes for an operation of scalars, for one that makes a small array, and for each element of most operations.
 SCALAR_NS, OPERATION_NS, ELEMENT_NS = 200, 1500, 20
 
@@ -165,6 +170,7 @@ class CellStructure(Structure):
         self.numbers: list[_NumberResult] = []
 
     def of(self, x: Any) -> Build:
+        self.capture.spend(RESULT_NS)
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
@@ -261,6 +267,13 @@ _AnyTrace = TypeVar("_AnyTrace", bound=PieceTrace)
 def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, Change]]:
     """Asked right after a lookup, before anything else changes."""
     return [(trace, trace.why(*args)) for trace in traces]
+
+
+def useless(failed: Failed) -> bool:
+    """Were the last traces each made for another object, and ran once? So would the next one."""
+    last = failed[:USELESS]
+    once = all(trace.costs.all_calls <= 1 and change.rule == "object" for trace, change in last)
+    return once and len(last) == USELESS and len({change.path for _, change in last}) == 1
 
 
 def differences(trace: PieceTrace, before: Failed) -> tuple[list[Change], PieceTrace | None]:

@@ -23,11 +23,13 @@ from jitlab.capture.control.purity import (
     is_of_objects,
     is_pure,
 )
+from jitlab.capture.effort import ITEM_NS, TOO_MUCH, here
 from jitlab.capture.guards.changes import Leaf, number_of
 from jitlab.capture.guards.gathering import Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import uncaptured_frame
@@ -81,6 +83,14 @@ class CellCapture(ObjectsOfTheUser):
         self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
         self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
+        self.effort = here.effort
+
+    def spend(self, ns: int) -> None:
+        if self.effort is not None:
+            self.effort.left -= ns
+            if self.effort.is_spent:
+                self.refused = NotReplayable(*TOO_MUCH)  # the program may catch it
+                raise self.refused
 
     def structure(self) -> CellStructure:
         """What gives the piece's results their form."""
@@ -160,6 +170,7 @@ class CellCapture(ObjectsOfTheUser):
     def load_item(self, owner: Any, key: Any) -> Any:
         if isinstance(owner, (Tensor, Flat)):
             return owner[key]
+        self.spend(ITEM_NS)
         if type(owner) is np.ndarray or hasattr(owner, "__jitlab_tensor__"):
             return self.value(owner)[key]
         found = of_grid(self, owner, key)

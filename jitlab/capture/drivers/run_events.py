@@ -89,6 +89,10 @@ class Observer:
         """May iterations of a loop whose pieces do not pay run as Python?"""
         return False
 
+    def ended(self, pieces: int, captured: int, python_ns: float) -> None:
+        """A call ran to its end: so many pieces were entered and were to be captured, and what Python would have taken for
+        them by the model."""
+
     def called(self, trace: PieceTrace, started: int) -> None:
         """A piece ran."""
         emit_call(trace.name, trace.number, started)

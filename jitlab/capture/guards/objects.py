@@ -22,6 +22,7 @@ from jitlab.capture.control.purity import (
     is_plain_key,
 )
 from jitlab.capture.drivers.piece_traces import EndPiece
+from jitlab.capture.effort import GUARD_NS
 from jitlab.capture.numpy_calls.numpy_traits import a_kind, full_name, is_foreign
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import Capture
@@ -118,6 +119,7 @@ class ObjectsOfTheUser(Capture):
         self, key: tuple[int, str], leaf: Leaf, place: Place, kind: str, want: tuple[Any, ...], **number: int
     ) -> None:
         """The trace holds while what is found at `place` is as wanted; it keeps no object of the user's alive."""
+        self.spend(GUARD_NS)
         if kind == "same" and not isinstance(want[0], KEPT):
             try:
                 kind, want = "weak", (weakref.ref(want[0]),)

@@ -13,6 +13,7 @@ from jitlab import errors
 from jitlab.capture.control.blocks import Block, Effects, enter
 from jitlab.capture.control.exactness import watch_cast
 from jitlab.capture.control.iterables import Counting
+from jitlab.capture.effort import effort_of
 from jitlab.capture.numpy_calls.functions import call_function
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.layouts import is_writeable
@@ -314,7 +315,13 @@ class Arrays(Loops):
     def perform(self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = ()) -> Any:
         """An action of the program's: a function of this capture, `args` and the `bodies`, functions of the user's that it
         calls. A graph of the user's keeps it."""
-        return action(self, *args, *bodies)
+        before = len(self.graph.nodes)
+        result = action(self, *args, *bodies)
+        self.spend(effort_of(self.graph.nodes[before:]))
+        return result
+
+    def spend(self, ns: int) -> None:
+        """Something is captured that takes about so long until it is compiled."""
 
     def before_evaluate(self) -> None:
         """The real value of a node is asked for."""

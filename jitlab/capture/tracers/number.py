@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.effort import NUMBER_NS
 from jitlab.ir import Extent
 
 from .tensor import Tensor
@@ -91,6 +92,7 @@ def derived(capture: CellCapture, function: Callable[..., Any], *operands: Any) 
 
     Where the expression grows too long, the trace holds for the values that the operands have.
     """
+    capture.spend(NUMBER_NS)
     operands = tuple(int(x) if isinstance(x, Extent) else x for x in operands)  # a size is one number here
     numbers = [x for x in operands if isinstance(x, Number)]
     depth = 1 + max((x.depth for x in numbers), default=0)
