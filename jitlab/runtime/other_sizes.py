@@ -54,6 +54,8 @@ class Late(Executable):
 
     `settings`: of the Executable. `make`: gives its clustering."""
 
+    is_made = False  # its stages have run
+
     def __init__(
         self, served: OtherSizes, make: Callable[[], Clustering], lower: Lower, target_for: Callable[[str], Target],
         **settings: Any,
@@ -65,10 +67,6 @@ class Late(Executable):
         self.costs = Costs()
         self.form, self.varied, self.facts, self.is_trial = None, frozenset(), None, False
         self.number = next_number(self)
-
-    @property
-    def is_made(self) -> bool:
-        return "clustering" in vars(self)
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         if self.is_made or events.active() or is_watched():
@@ -85,7 +83,8 @@ class Late(Executable):
                 costs, number = self.costs, self.number
                 with noting(None), costs.spending():
                     whole = Executable(make(), lower, target_for, **settings, is_trial=True)
-                vars(self).update({**vars(whole), "costs": costs, "number": number, "is_trial": False, "_lock": self._lock})
+                own = {"costs": costs, "number": number, "is_trial": False, "_lock": self._lock, "is_made": True}
+                vars(self).update({**vars(whole), **own})
         return vars(self)[name]
 
 

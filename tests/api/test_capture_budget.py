@@ -165,7 +165,7 @@ def test_the_count_is_the_same_each_time():
 
 def test_calls_that_are_decided_have_a_budget_each(monkeypatch):
     monkeypatch.setattr(effort, "MOST_NS", 12_000_000)
-    f = jl.jit(lambda x: np.tanh(x) * 2 + 1)
+    f = jl.jit(lambda x: np.tanh(x) * 2 + x.shape[0])  # what looks at a size is recorded for each
     f(np.ones(512))
     trial_of(f).way = COMPILED
     for n in range(513, 540):  # each length is another trace

@@ -81,7 +81,7 @@ def test_what_is_faster_as_python_runs_as_python(plan):
     assert decided < FIRST_CALLS + 2 * ENOUGH + 4  # later ones are not tried any more
     told = "runs as Python: up to 15 elements Python takes less time: 3.0 µs beside 9.0 µs compiled in pieces"
     assert told in str(f.ledger)
-    assert "each way), because `float(y[0])` wants a Python value by float()" in str(f.ledger)
+    assert "each way), because list.append may do more than give a result (line " in str(f.ledger)
 
 
 def test_what_is_faster_compiled_stays_compiled(plan):

@@ -254,6 +254,8 @@ def _form_of_call(
     described.float_values = trace.lookup.looks_at_numbers
     values, marked = described.arguments(signature, args, kwargs)
     lookup = DescribedLookup(trace.lookup, described, marked)
+    if len(lookup.inputs) < len(trace.inputs):
+        raise Undescribed("an input is found in Python")
     inputs = tuple(lookup.inputs[n] for n in range(len(trace.inputs)))
     for leaf, input in zip(inputs, found, strict=True):
         value = described.leaves[leaf]
