@@ -25,7 +25,7 @@ from jitlab.capture.control.purity import (
 )
 from jitlab.capture.effort import ITEM_NS, TOO_MUCH, here
 from jitlab.capture.guards.changes import Leaf, number_of
-from jitlab.capture.guards.gathering import Attributes
+from jitlab.capture.guards.gathering import Absent, Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
@@ -126,6 +126,7 @@ class CellCapture(ObjectsOfTheUser):
         if name in self.namespace:
             return self.read(self.namespace, name, lambda: self.namespace[name])
         if hasattr(builtins, name):
+            self.means_builtin(self.namespace, name)
             return getattr(builtins, name)
         raise NameError(f"name {name!r} is not defined")
 
@@ -148,7 +149,10 @@ class CellCapture(ObjectsOfTheUser):
         if function.__globals__ is self.namespace:
             return self.lookup(name)
         table = function.__globals__
-        return self.read(table, name, lambda: table[name]) if name in table else value
+        if name in table:
+            return self.read(table, name, lambda: table[name])
+        self.means_builtin(table, name)
+        return value
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
         if isinstance(owner, (Tensor, Number)) or callable(value) or isinstance(value, (Tensor, Number, types.ModuleType)):
@@ -161,6 +165,11 @@ class CellCapture(ObjectsOfTheUser):
     def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
         if table.get(name) is value:
             self.attributes.setdefault(text, Attributes(table, {}, text)).values[name] = value
+
+    def means_builtin(self, table: Mapping[str, Any], name: str) -> None:
+        """A name of the program's stands for Python's own, as long as nothing else is assigned to it."""
+        self.keep.append(table)
+        self.attributes.setdefault(f"names {id(table)}", Attributes(table, {}, "")).values[name] = Absent.NAME
 
     def method_found(self, kind: type, name: str) -> None:
         base = next((base for base in kind.__mro__ if name in vars(base)), None)

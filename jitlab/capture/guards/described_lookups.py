@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import CellType
 from typing import Any
 
-from jitlab.ir.plans.call_forms import Defaults, Equal, Is, Named, Standing
+from jitlab.ir.plans.call_forms import Absent, Defaults, Equal, Is, Named, Standing
 
 from .described_calls import VALUES, Described, Mark, Undescribed
 from .gathering import Lookup, Read
@@ -31,7 +31,7 @@ class DescribedLookup:
         self._held: dict[str, Any] = {}  # what names hold, with Marks
         for found_in in lookup.attributes:
             for name, value in found_in.values.items():
-                self.reads.append(Named(_table(found_in.table), name, Is(value)))
+                self.reads.append(Named(_table(found_in.table), name, Is(value) if found_in.text else Absent()))
         for read in lookup.reads:
             self._read(read)
         for n, text in lookup.computed.items():

@@ -6,6 +6,7 @@ same lines another function is written, once a call finds no trace: it says whic
 
 from __future__ import annotations
 
+import enum
 import re
 import types
 import weakref
@@ -48,32 +49,42 @@ class Read:
     input: int = -1  # of an array: its place among the inputs
 
 
+class Absent(enum.Enum):
+    """The kind of NAME, which stands for what is not there."""
+
+    NAME = "Python's own"
+
+
 @dataclass(frozen=True)
 class Attributes:
-    """What was found under names of a module or class; compared in one step, by identity first."""
+    """What was found under names of a module or class, compared in one step, by identity first; or names that stand for
+    builtins, as the module has nothing under them (`Absent.NAME`)."""
 
     table: Mapping[str, Any]
     values: dict[str, Any]
-    text: str  # what the module or class is called
+    text: str  # what the module or class is called; "" for the program's own names
 
     def unfit(self, constants: Constants) -> str:
         """The condition under which one of them is another by now."""
         table, names = constants.name(self.table), list(self.values)
+        if not self.text:
+            return " or ".join(f"{name!r} in {table}" for name in names)
         if len(names) == 1:
             return f"{table}[{names[0]!r}] is not {constants.name(self.values[names[0]])}"
         return f"{constants.name(itemgetter(*names))}({table}) != {constants.name(tuple(self.values.values()))}"
 
     def change(self) -> Change:
         """The first that is another by now."""
-        gone = object()
+        gone = Absent.NAME
         for name, known in self.values.items():
             value = self.table.get(name, gone)
             if value is not known:
-                path = f"{self.text}.{name}"
+                path = f"{self.text}.{name}".lstrip(".")
                 fix = Message("fix.leave_assigned", {"path": path})
                 after = "absent" if value is gone else shown_value(value)
                 is_object = value is not gone and not is_plain(value)
-                return Change("global", path, shown_value(known), f"another {after}" if is_object else after, fix)
+                before = gone.value if known is gone else shown_value(known)
+                return Change("global", path, before, f"another {after}" if is_object else after, fix)
         return Change("unknown", after="what it reads changed while it was looked up")
 
 

@@ -350,8 +350,6 @@ class Converter(FlowConverter):
         node.id = self.mangled(node.id)
         if not isinstance(node.ctx, ast.Load) or node.id.startswith(ADDED) or self._is_local(node.id):
             return node  # the conversion's own, a loop's item among them: that is new in each turn
-        if node.id in _BUILTIN_NAMES:
-            return node
         return self.hook("name", node, node, ast.Constant(node.id))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:

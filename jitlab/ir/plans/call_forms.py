@@ -71,6 +71,11 @@ class Is:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """Nothing: the name is not there, and means Python's own."""
+
+
+@dataclass(frozen=True)
 class Defaults:
     """A function whose defaults are these objects."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf, Standing
+from jitlab.ir.plans.call_forms import Absent, Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf, Standing
 
 from .code_lines import HEAD, ITEMS, LIST_ITEMS, Code
 
@@ -74,6 +74,9 @@ class Arguments:
             found = code.at(table, HEAD, "ptr")
         else:
             found = code.call("PyDict_GetItemWithError", f"ptr {table}", f"ptr {code.object(read.name)}")
+        if isinstance(read.what, Absent):
+            code.check_same("ptr", found, "null")
+            return
         code.check(code.new(f"icmp ne ptr {found}, null"), "absent")
         self._is_inside = True
         self._value(found, read.what)
