@@ -104,7 +104,7 @@ def _is_regular(trace: CallTrace) -> bool:
 def _gives_new_arrays(trace: CallTrace) -> bool:
     """Are its results those of the graph, in order, or a tuple or list of them?"""
     try:
-        gives = trace.gives(int)
+        gives = trace.gives(lambda place: 0)
     except Undescribed:
         return False
     items = gives.items if isinstance(gives, Packed) and gives.kind in (tuple, list) else (gives,)

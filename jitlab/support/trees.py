@@ -19,13 +19,15 @@ TRIES = 20
 
 
 def copied(tree: Any) -> Any:
-    """As `copy.deepcopy`, in a quarter of the time."""
+    """As `copy.deepcopy`, in a quarter of the time. Operators and contexts, of which Python has one object each, are shared;
+    what others have noted at nodes (their parents, say) is no part of them."""
     made = tree.__class__.__new__(tree.__class__)
     for name, value in vars(tree).items():
-        if isinstance(value, list):
-            value = [copied(part) if isinstance(part, ast.AST) else part for part in value]
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-            value = copied(value)
+        if name in tree._fields:
+            if isinstance(value, list):
+                value = [copied(part) if isinstance(part, ast.AST) else part for part in value]
+            elif isinstance(value, ast.AST) and value._fields:
+                value = copied(value)
         setattr(made, name, value)
     return made
 

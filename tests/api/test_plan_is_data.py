@@ -90,7 +90,7 @@ def test_the_json_of_a_plan_asks_no_stage(program):
         data = plan.to_json()
     finally:
         sys.setprofile(None)
-    assert data["ops"] and called <= {"ir", "ops", "messages", "lazy", "legible"}
+    assert data["ops"] and called <= {"ir", "ops", "messages", "support"}
 
 
 def test_what_is_planted_in_a_plan_is_found():
