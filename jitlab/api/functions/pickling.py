@@ -96,6 +96,10 @@ class Picklable:
         function = written.function
         if isinstance(function, FunctionType):  # a pickler may fill it in later, where functions call one another
             function.__defaults__, function.__kwdefaults__ = written.defaults
+        for reached in _sent_along(function):  # cloudpickle leaves files out since 3.1.3
+            home = written.files.get(_place(reached))
+            if home is not None:
+                reached.__code__ = _of_file(reached.__code__, home)
         self.__init__(function, **written.made_with)  # type: ignore[misc]
 
     def __dask_tokenize__(self) -> Any:
@@ -109,6 +113,7 @@ class _Contents(NamedTuple):
     defaults: tuple[Any, Any]
     made_with: dict[str, Any]
     texts: dict[str, tuple[str, bytes]]  # by file: what a user calls it, and its source
+    files: dict[tuple[str, int], str] = {}  # of the functions that go with it, by their places
 
 
 class _Written:
@@ -123,13 +128,26 @@ class _Written:
         function = sent.python_function
         defaults = (getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
         texts: dict[str, tuple[str, bytes]] = {}
+        files: dict[tuple[str, int], str] = {}
         for reached in _sent_along(function):
             _refuse_assignments(reached)
-            file = reached.__code__.co_filename
+            file = files[_place(reached)] = reached.__code__.co_filename
             text = "" if file in texts else "".join(linecache.getlines(file, reached.__globals__))
             if text:
                 texts[file] = display_name(file) if file in cell_names else "", zlib.compress(text.encode())
-        return _Contents, (function, defaults, sent._made_with(), texts)
+        return _Contents, (function, defaults, sent._made_with(), texts, files)
+
+
+def _place(function: FunctionType) -> tuple[str, int]:
+    return function.__qualname__, function.__code__.co_firstlineno
+
+
+def _of_file(code: types.CodeType, file: str) -> types.CodeType:
+    """The code, and that of the functions and classes inside it, as code of this file."""
+    if code.co_filename == file:
+        return code
+    inside = (_of_file(part, file) if isinstance(part, types.CodeType) else part for part in code.co_consts)
+    return code.replace(co_filename=file, co_consts=tuple(inside))
 
 
 def _arrive(kind: type[Picklable], by_name: FunctionType | None) -> Picklable:
