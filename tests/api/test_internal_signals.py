@@ -22,6 +22,7 @@ from jitlab.capture.refusals import Refusal
 from jitlab.errors import JitlabError, Signal, Unfit
 from jitlab.ir import ArrayType
 from jitlab.messages import Message
+from jitlab.ops.base import Unsupported
 from tests.cell_runs import run_cell
 
 for module in pkgutil.walk_packages(jl.__path__, "jitlab."):
@@ -73,6 +74,8 @@ def made(kind):
         return kind("dtype", *[LeafType(ArrayType((), np.dtype(name)), None, True) for name in ("f8", "i8")])
     if kind.__name__ == "_Refused":
         return kind(Refusal("value", Message("refused.raised", {"text": "planted"})))
+    if kind is Unsupported:
+        return kind("draws")
     if issubclass(kind, Unfit) and kind is not Foreign:
         return kind("value", "raised", text="planted")
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]

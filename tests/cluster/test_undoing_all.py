@@ -11,6 +11,7 @@ import pytest
 
 from jitlab.cluster import Advisor, cluster, jit_scope
 from jitlab.ir import Apart, ArrayType, Change, Edge, Graph, Node, Stays
+from jitlab.messages import Message
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.arithmetic import Add
@@ -160,7 +161,7 @@ class Effect(FloatsOnly):
 
 
 def host_call(code):
-    return lambda g: apply(HostCall(np.add, (Input(0), 1.0), {}, (VECTOR,), code, "why"), g.x)
+    return lambda g: apply(HostCall(np.add, (Input(0), 1.0), {}, (VECTOR,), code, Message("stays.draws")), g.x)
 
 
 def loop(g):

@@ -89,6 +89,9 @@ def _shortened(data: Mapping[str, Any]) -> Json:
 def _short_entry(key: str, entry: Json) -> Any:
     if key == "clusters":  # which of its kernels are named depends on which are kept
         return {**clipped(shortened(entry)), "kernels": entry["kernels"]}
+    if key in ("boundaries", "temporaries"):  # the reason's text says it all
+        reason = {name: value for name, value in entry["reason"].items() if name not in ("args", "detail")}
+        entry = {name: value for name, value in {**entry, "reason": reason}.items() if name != "rejections"}
     return clipped(shortened(entry) if key == "kernels" else entry)
 
 
