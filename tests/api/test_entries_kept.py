@@ -3,8 +3,13 @@
 import subprocess
 import sys
 import textwrap
+import threading
 
+import numpy as np
 import pytest
+
+import jitlab as jl
+from jitlab.api.functions import native_entry
 
 PROGRAM = """
     import gc
@@ -41,3 +46,37 @@ def test_it_outlives_its_function(shapes):
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "Keep it in a name" in ended.stdout
+
+
+def plus_one(x):
+    return x + 1
+
+
+def twice(x):
+    return x * 2
+
+
+def test_threads_that_make_c_functions_together_leave_other_functions_alone(compiled, monkeypatch):
+    f, other = jl.function(plus_one), jl.function(twice)
+    plain, real, threads = type(other).__call__, native_entry._set_in_front, []
+
+    def more():
+        for _ in range(8):
+            f(np.ones(4, np.float32))
+
+    def meanwhile(function, *given):
+        if not threads:  # between the decision of the first thread and its end
+            threads.append(threading.Thread(target=more))
+            threads[0].start()
+            threads[0].join(0.2)
+        real(function, *given)
+
+    for _ in range(3):
+        f(np.ones(4, np.float32))
+    monkeypatch.setattr(native_entry, "_set_in_front", meanwhile)
+    for _ in range(8):
+        f(np.ones(4))
+    threads[0].join()
+    assert type(other).__call__ is plain
+    np.testing.assert_array_equal(other(np.ones(4)), np.full(4, 2.0))
+    np.testing.assert_array_equal(f(np.ones(4, np.float32)), np.full(4, 2.0))

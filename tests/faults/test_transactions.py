@@ -242,7 +242,7 @@ class TestForks:
                 leave.wait(60)
             return found
 
-        source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nfor i in r[:]: r.append(i)"
+        source = "y = np.sin(x) * 2\nseen = [complex(y[0])]\nr = [complex(np.exp(y)[0]), len(seen)]\nfor i in r[:]: r.append(i)"
         x = np.arange(1.0, 4.0)
         namespace, plain = {"np": np, "x": x}, {"np": np, "x": x}
         exec(source, plain)

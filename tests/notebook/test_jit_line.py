@@ -114,7 +114,7 @@ def test_jit_on_takes_options_and_leaves_other_magics_and_silent_requests_alone(
     assert reports(shell)[0]["verdict"]["kernels"] == 1
     run(shell, "%%time\nc = 1")
     run(shell, "%jit on --strict")
-    assert "leaves nothing to NumPy" in str(run(shell, "float(np.tanh(x).sum())", fine=False).error_in_exec)
+    assert "leaves nothing to NumPy" in str(run(shell, "complex(np.tanh(x).sum())", fine=False).error_in_exec)
     assert "c" in shell.user_ns
 
 

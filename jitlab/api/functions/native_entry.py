@@ -76,17 +76,20 @@ def add_entry(
     if warm is None:
         return
     counter = ctypes.c_int64(0)
-    otherwise = function._warm[-1][0] if function._warm else _Otherwise(call, function)
-    entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
-    trace.costs.count_natively(counter)
-    function._counters.append(counter)
-    function._forms.add(seen)
-    kept = [*function._warm, (entry, keep)]
-    if function._warm:
-        function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
-        return
-    function._warm = kept
-    _set_in_front(function, entry, {}, kept)
+    with locks.Released(function._lock), function._lock:  # a thread at a time: the class is this function's own by then
+        if seen in function._forms or len(function._warm) >= MAX_ENTRIES:
+            return
+        otherwise = function._warm[-1][0] if function._warm else _Otherwise(call, function)
+        entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
+        trace.costs.count_natively(counter)
+        function._counters.append(counter)
+        function._forms.add(seen)
+        kept = [*function._warm, (entry, keep)]
+        if class_of(function) is type(function):
+            _set_in_front(function, entry, {}, kept)
+        else:
+            type(function).__call__ = entry  # type: ignore[method-assign]
+        function._warm = kept
 
 
 def _known_by(trace: Trace, form: CallForm) -> Any:

@@ -14,11 +14,11 @@ from jitlab.support.later import load
 
 from . import machine
 
-_LLVM = f"{__package__}.emit.phase"  # with all that it stands on
+_WRITERS = f"{__package__}.emit.phase", f"{__package__}.emit.quick"  # with all that they stand on
 
 #: One after the other; the process may fork or end between two.
 STEPS: tuple[Callable[[], object], ...] = (
-    have_thread_blocks, machine.prepare, *(partial(load, name) for name in (_LLVM, "hashlib", "pathlib", "tempfile")),
+    have_thread_blocks, machine.prepare, *(partial(load, name) for name in (*_WRITERS, "hashlib", "pathlib", "tempfile")),
 )  # fmt: skip
 
 
