@@ -14,6 +14,6 @@ test('what an earlier version said in text alone is read as Python reads it', ()
     assert.equal(olderDone(proof as string) !== null, isDone);
   }
   for (const [fix, kind] of older.fixes) {
-    assert.equal(olderFix(fix)?.form === 'words' ? 'words' : 'code', kind, fix);
+    assert.equal(olderFix(fix as string)?.form === 'words' ? 'words' : 'code', kind, fix);
   }
 });
