@@ -65,7 +65,7 @@ from .plans.reasons import (
     in_words,
 )
 from .programs import program
-from .programs.machine_shape import Shape
+from .programs.machine_shape import NestLimits, Shape
 from .types import (
     TRACED_DTYPES,
     UNKNOWN,
@@ -144,6 +144,7 @@ __all__ = [
     "Output",
     "Poly",
     "Scope",
+    "NestLimits",
     "Shape",
     "Source",
     "cell_names",

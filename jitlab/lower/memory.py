@@ -54,14 +54,14 @@ def arrange(
         if block.targets:
             block.move_results(_in_place(block, stored, dict(apart)))
             stored |= must_be_stored(block, sizes, level)
-        long = long_values(block, stored)
+        long = long_values(block, stored, sizes.shape.nests)
         stored |= long.keys()
         in_place = _in_place(block, stored, apart)
         stages = stages_of(block, sizes, stored, in_place, expensive, cuts)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             cuts.stored_after_all(kept)
             continue
-        grouping = grouped(stages, level, cuts, block.ordered)
+        grouping = grouped(stages, sizes.shape.nests, level, cuts, block.ordered)
         found = expensive_in_several(grouping.groups, stored, sizes.shape.recompute_operations)
         if not found:
             break

@@ -6,9 +6,10 @@ import pytest
 import jitlab as jl
 from jitlab.lower import memory
 from jitlab.lower.fusion import stages
-from jitlab.lower.fusion.nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
+from jitlab.targets.devices import default_target
 
 X = np.linspace(0, 1, 5)
+MOST = default_target().shape.nests
 
 
 def chain(x, n):
@@ -46,22 +47,22 @@ def run(write, n, level="O1"):
 def test_a_chain_of_3_000_operations_is_cut_into_nests_that_give_numpys_bits():
     result, report = run(chain, 3000)
     assert np.array_equal(result, chain(X, 3000))
-    assert len(report.kernels) == -(-3000 // MOST_DEEP)
+    assert len(report.kernels) == -(-3000 // MOST.deep)
     assert {edge.reason.code for edge in report.boundaries} == {"too_long"}
 
 
 @pytest.mark.parametrize("write", [fan, tree])
 def test_no_nest_of_a_wide_program_is_longer_than_one_may_be(write):
-    n = MOST_OPERATIONS + 200
+    n = MOST.operations + 200
     result, report = run(write, n)
     assert np.array_equal(result, write(X, n))
-    assert 1 < len(report.kernels) <= 1 + n // MOST_DEEP
-    assert all(len(kernel.ops) <= MOST_OPERATIONS for kernel in report.kernels)
+    assert 1 < len(report.kernels) <= 1 + n // MOST.deep
+    assert all(len(kernel.ops) <= MOST.operations for kernel in report.kernels)
 
 
 def all_kept(x):
     kept = [x + 1]
-    for _ in list(range(MOST_STAGES + 5)):
+    for _ in list(range(MOST.stages + 5)):
         kept.append(kept[-1] * 1.5)
     return tuple(kept)
 
@@ -69,13 +70,13 @@ def all_kept(x):
 def test_a_nest_that_stores_as_much_as_one_may_is_the_reason_where_the_next_begins():
     report = jl.explain(jl.jit(all_kept), X)
     (edge,) = report.boundaries
-    assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST_STAGES + 1), str(MOST_STAGES)))
-    assert f"one nest stores and reduces at most {MOST_STAGES} values" in edge.reason.text and edge.would_fuse_if is None
-    assert [len(kernel.ops) for kernel in report.kernels] == [MOST_STAGES, 6]
+    assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST.stages + 1), str(MOST.stages)))
+    assert f"one nest stores and reduces at most {MOST.stages} values" in edge.reason.text and edge.would_fuse_if is None
+    assert [len(kernel.ops) for kernel in report.kernels] == [MOST.stages, 6]
 
 
 def test_a_short_program_is_one_nest():
-    assert len(run(chain, MOST_DEEP - 1)[1].kernels) == 1
+    assert len(run(chain, MOST.deep - 1)[1].kernels) == 1
 
 
 @pytest.mark.parametrize("write", [

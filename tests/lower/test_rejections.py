@@ -9,7 +9,6 @@ import random
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +16,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
-from jitlab.ir import ArrayType, Cluster, Graph, Joined, Node, NotFused, Overrides, Reason
+from jitlab.ir import ArrayType, Cluster, Graph, Joined, NestLimits, Node, NotFused, Overrides, Reason
 from jitlab.ir.programs.program import Expr, Index, Load, Store, expressions
 from jitlab.lower import lower, memory
-from jitlab.lower.fusion import fusion, nest_limits, recomputing, stages
+from jitlab.lower.fusion import fusion
 from jitlab.lower.fusion.cuts import NO_CUTS
-from jitlab.lower.fusion.nest_limits import MOST_STAGES, Limits
 from jitlab.lower.fusion.obstacles import FINAL, Case, undone, without
 from jitlab.lower.schedule import loop_fusion
 from jitlab.lower.schedule.schedule import replaced, substitute
@@ -44,8 +42,9 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 sys.path.insert(0, str(ROOT / "tests" / "programs"))
 from loops import PROGRAMS as LOOPS  # noqa: E402
 
-GROUPING, NOTE, JOINT = fusion.Grouping, fusion.Grouping._note, loop_fusion._joint
+NOTE, JOINT = fusion.Grouping._note, loop_fusion._joint
 X = np.linspace(0.1, 1, 240).reshape(12, 20)
+MOST_STAGES = default_target().shape.nests.stages
 
 
 # ---- the decision, asked again
@@ -66,7 +65,7 @@ def takes(grouping, stage, number, undo):
     groups = [case.group if n == number else group for n, group in enumerate(grouping.groups) if n not in gone]
     made_later = dict.fromkeys(grouping.where, len(groups))
     where = made_later | {node: n for n, group in enumerate(groups) for node in group.nodes}
-    return fusion.Grouping(cuts, case.limits, True, groups, where).taken_by(case.stage) == number
+    return fusion.Grouping(case.limits, cuts, True, groups, where).taken_by(case.stage) == number
 
 
 class Watch:
@@ -151,12 +150,11 @@ def shares(first, second):
 def raised(codes, cluster, values, layouts, shape, **options):
     """The cluster lowered as if no value had to be stored for these."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GROUPING, "_note", NOTE)
+        patch.setattr(fusion.Grouping, "_note", NOTE)
         if NotFused.TOO_LONG in codes:
             patch.setattr(memory, "long_values", lambda *args: {})
         if NotFused.RECOMPUTE_IS_EXPENSIVE in codes:
-            patch.setattr(recomputing, "MOST_AGAIN", 1e9)
-            shape = replace(shape, recompute_operations=1e9)
+            shape = replace(shape, nests=replace(shape.nests, again=1e9), recompute_operations=1e9)
         return lower(cluster, values, layouts, shape, **options)
 
 
@@ -232,33 +230,30 @@ def shapes_meet(a, b):
     return len(b) <= len(a) and all(int(n) == int(m) or int(m) == 1 for n, m in zip(a[::-1], b[::-1], strict=False))
 
 
-def lowered(graph, lower=lower, **options):
+def lowered(graph, lower=lower, shape=None, **options):
     cluster = Cluster("c", list(graph.nodes), list(graph.parameters), list(graph.outputs), Reason(Joined.AUTO, ""))
-    return lower(cluster, {}, ["C"] * len(graph.parameters), default_target().shape, **options)
+    return lower(cluster, {}, ["C"] * len(graph.parameters), shape or default_target().shape, **options)
 
 
 #: For what a value is stored that could be computed by what reads it.
 STORED = {NotFused.RECOMPUTE_IS_EXPENSIVE, NotFused.TOO_LONG}
 
-SMALL = Limits(stages=3, operations=7, deep=4)
+SMALL = NestLimits(stages=3, operations=7, deep=4, again=40)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("hundred", range(20))
-def test_undoing_all_that_was_in_the_way_fuses_an_edge_of_a_random_graph_and_nothing_less_does(hundred, watch, monkeypatch):
+def test_undoing_all_that_was_in_the_way_fuses_an_edge_of_a_random_graph_and_nothing_less_does(hundred, watch):
     for seed in range(100 * hundred, 100 * hundred + 100):
         rng = random.Random(seed)
         graph = random_graph(rng)
-        limits = SMALL if seed % 4 == 3 else Limits()
-        with monkeypatch.context() as patch:
-            patch.setattr(fusion, "Grouping", lambda cuts=NO_CUTS, limits=limits, *args, **named: GROUPING(
-                cuts, limits, *args, **named))  # fmt: skip
-            cut = ()
-            if seed % 4 == 2:
-                pairs = [(a.name, b.name) for b in graph.nodes for a in b.inputs if not a.op.is_parameter]
-                cut = tuple(rng.sample(pairs, min(2, len(pairs))))
-            patch.setattr(memory, "long_values", partial(nest_limits.long_values, limits=limits))
-            lowered(graph, watch.stored, overrides=Overrides(cut=cut))
+        shape, cut = default_target().shape, ()
+        if seed % 4 == 3:
+            shape = replace(shape, nests=SMALL)
+        elif seed % 4 == 2:
+            pairs = [(a.name, b.name) for b in graph.nodes for a in b.inputs if not a.op.is_parameter]
+            cut = tuple(rng.sample(pairs, min(2, len(pairs))))
+        lowered(graph, watch.stored, shape, overrides=Overrides(cut=cut))
     assert not watch.wrong and watch.edges > 100 and watch.several > 10
 
 
@@ -391,6 +386,12 @@ FINALS = {
 }
 
 
+def machine(monkeypatch, **changes):
+    """Lowering for a machine of another shape."""
+    shape = replace(default_target().shape, **changes)
+    monkeypatch.setattr(type(default_target()), "shape", shape)
+
+
 def boundaries_of(program, level="O1", argument=X):
     found = []
     real = jl.compile.lower
@@ -451,14 +452,14 @@ def test_a_product_in_a_loop_that_is_large_enough_for_a_library_says_the_limit(m
     assert rejections()
     for rejection in rejections():
         assert rejection.evidence == (64**3, 1 << 17) and rejection.flip.value == 1 << 17
-    monkeypatch.setattr(stages, "limit_of_calls", lambda node, sizes: (64**3, 1 << 60))
+    machine(monkeypatch, gemm_multiplications=1 << 60)
     assert not rejections()
 
 
 def test_a_value_that_is_expensive_to_compute_again_is_not_stored_once_that_is_allowed(monkeypatch):
     code = NotFused.RECOMPUTE_IS_EXPENSIVE
     assert {edge.reason.code for edge in boundaries_of(UNDOABLE[code])} == {code}
-    monkeypatch.setattr(recomputing, "MOST_AGAIN", 1e9)
+    machine(monkeypatch, nests=replace(default_target().shape.nests, again=1e9))
     assert not boundaries_of(lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:])
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jitlab.ir import Shape
+from jitlab.ir import NestLimits, Shape
 from jitlab.ir.programs.program_lines import located_lines
 from jitlab.targets import devices
 from jitlab.targets.target import (
@@ -127,7 +127,8 @@ class NumpyTarget(Target):
     #: Small blocks, so that small arrays take every way that lowering knows.
     shape = Shape(
         block_elements=50, plain_sum_elements=5, block_rows=4, few_block_rows=3, wide_row_bytes=200, tall_bytes=300,
-        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0, vector_elements=3, stream_bytes=1000,
+        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0,
+        nests=NestLimits(stages=64, operations=1000, deep=128, again=40), jam_rows=2, vector_elements=3, stream_bytes=1000,
     )  # fmt: skip
 
     def __init__(self, launcher=Interpreted):

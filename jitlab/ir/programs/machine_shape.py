@@ -6,6 +6,16 @@ from jitlab.support.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)
+class NestLimits:
+    """How much one nest of loops may hold. Machine code is made in time that grows faster than a nest does."""
+
+    stages: int  # stored values and reductions: each keeps its running values on the stack
+    operations: int
+    deep: int  # operations that follow on each other: expressions are walked recursively
+    again: float  # additions' time of what is computed again for an element: below, a store and loads cost more
+
+
+@dataclass(frozen=True)
 class Shape:
     """Sizes that loops are cut by. Those of the first part decide in which order elements are added, and so the bits of a
     result; a Program says what they led to."""
@@ -21,5 +31,7 @@ class Shape:
     gemm_multiplications: int  # from which on a product inside a loop is a call of it
 
     recompute_operations: float  # an element that takes so many is kept rather than computed again
+    nests: NestLimits
+    jam_rows: int  # of a recurrence that are taken side by side, so that one does not wait for its own last result
     vector_elements: int  # an inner loop of fewer is not worth lanes
     stream_bytes: int  # an output of so many is written past the cache, so that nothing reads it back

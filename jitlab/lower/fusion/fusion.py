@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from jitlab.ir import Node, NotFused
+from jitlab.ir import NestLimits, Node, NotFused
 from jitlab.lower.value_names import stands_before
 from jitlab.support.lazy_dataclass import dataclass
 
 from .cuts import NO_CUTS, Cuts
 from .findings import Obstacle
 from .groups import Group, alone
-from .nest_limits import LIMITS, Limits
 from .obstacles import ALONE, JOINED, Case, obstacles, of_kinds, undone, without
 from .stages import Stage
 
@@ -30,8 +29,8 @@ MOST_TRIED = 8
 class Grouping:
     """The groups of a block while they form: one stage after the other is put into one."""
 
+    limits: NestLimits
     cuts: Cuts = NO_CUTS
-    limits: Limits = LIMITS
     fuses: bool = True  # else each stage is a group of its own
     groups: list[Group] = field(default_factory=list)
     where: dict[Node, int] = field(default_factory=dict)  # the number of the group that makes a value
@@ -100,16 +99,16 @@ class Grouping:
         return found
 
 
-def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
+def _takes(group: Group, stage: Stage, mine: set[Node], limits: NestLimits) -> bool:
     # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
     if len(group.stages) >= limits.stages or mine.isdisjoint(group.touched):
         return False
     return next(obstacles(stage, group, limits), None) is None
 
 
-def grouped(stages: Sequence[Stage], level: str, cuts: Cuts = NO_CUTS, in_body: bool = False) -> Grouping:
+def grouped(stages: Sequence[Stage], limits: NestLimits, level: str, cuts: Cuts = NO_CUTS, in_body: bool = False) -> Grouping:
     """The groups in the order they run."""
-    grouping = Grouping(cuts, fuses=level != "O0", in_body=in_body)
+    grouping = Grouping(limits, cuts, fuses=level != "O0", in_body=in_body)
     for stage in stages:
         grouping.add(stage)
     return grouping
@@ -130,7 +129,7 @@ def note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
                 continue  # one statement makes both
             tries += 1
             order = [*stages[:before], stage, *stages[before:number], *stages[number + 1 :]]
-            other = Grouping(grouping.cuts, grouping.limits)
+            other = Grouping(grouping.limits, grouping.cuts)
             for one in order:
                 other.add(one, noting=False)
             nest = grouping.groups[grouping.where[producer]]

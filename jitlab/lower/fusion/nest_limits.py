@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jitlab.ir import Node, NotFused
+from jitlab.ir import NestLimits, Node, NotFused
 from jitlab.lower.block import Block, is_control
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.layout.views import Reshape, View
-from jitlab.support.lazy_dataclass import dataclass
 
 from .findings import Obstacle
 
@@ -18,25 +17,8 @@ if TYPE_CHECKING:
     from .groups import Group
     from .stages import Stage
 
-#: Operations of one nest at most, and how many of them may follow on each other.
-MOST_OPERATIONS, MOST_DEEP = 1000, 128
-#: Stored values and reductions that share one nest at most: each keeps its running values on the stack.
-MOST_STAGES = 64
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How much one nest may hold: stored values and reductions, operations, and operations that follow on each other."""
-
-    stages: int = MOST_STAGES
-    operations: int = MOST_OPERATIONS
-    deep: int = MOST_DEEP
-
-
-LIMITS = Limits()
-
-
-def long_values(block: Block, stored: set[Node], limits: Limits = LIMITS) -> dict[Node, Obstacle]:
+def long_values(block: Block, stored: set[Node], limits: NestLimits) -> dict[Node, Obstacle]:
     """The values to store so that nothing is computed from more operations on the way than a nest may have; each with the
     operation that would have too many, how many, and the limit."""
     found: dict[Node, Obstacle] = {}
@@ -85,7 +67,7 @@ def depth_within(stage: Stage, group: Group) -> int:
     return depth_of(stage) + max((group.deep[node] for node, _ in stage.refs if node in group.deep), default=0)
 
 
-def too_long(stage: Stage, group: Group, limits: Limits = LIMITS) -> tuple[int, int] | None:
+def too_long(stage: Stage, group: Group, limits: NestLimits) -> tuple[int, int] | None:
     """The operations that the nest would have were the stage in it, or how many of them would follow on each other, and the
     limit; None where that is not passed."""
     own = len(stage.passed) + 1

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jitlab.ir import Node, NotFused, Poly
+from jitlab.ir import NestLimits, Node, NotFused, Poly
 from jitlab.ir.programs.program import Index
 from jitlab.lower.schedule.inlining import Position
 from jitlab.support.lazy_dataclass import dataclass
 
 from .findings import Obstacle
 from .groups import Group, aligned, group_of
-from .nest_limits import LIMITS, Limits, too_long
+from .nest_limits import too_long
 from .stages import Stage
 
 #: Kinds of stages that share nests; and why the others do not.
@@ -33,7 +33,7 @@ FINAL = frozenset({*ALONE.values(), NotFused.OVERLAP, NotFused.LEVEL})
 Refs = list[tuple[Stage, Position]]
 
 
-def obstacles(stage: Stage, group: Group, limits: Limits = LIMITS) -> Iterator[Obstacle]:
+def obstacles(stage: Stage, group: Group, limits: NestLimits) -> Iterator[Obstacle]:
     """Why a nest, as it is now, does not take a stage."""
     if stage.kind in ALONE or group.kind in ALONE:
         yield from of_kinds(stage, group)
@@ -170,7 +170,7 @@ class Case:
 
     stage: Stage
     group: Group
-    limits: Limits = LIMITS
+    limits: NestLimits
 
     @property
     def obstacle(self) -> Obstacle | None:

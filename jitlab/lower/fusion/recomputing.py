@@ -10,9 +10,6 @@ from jitlab.ops.base import Elementwise
 
 from .findings import Obstacle
 
-#: A nest computes no more than this again for an element, in additions: below, a store and loads cost more.
-MOST_AGAIN = 40
-
 
 def weight(node: Node) -> float:
     """The time of an operation on one element, in additions."""
@@ -24,12 +21,13 @@ def weight(node: Node) -> float:
 
 class Places:
     """The places where the stage of a node computes values. `expensive` grows by what is stored because it would be computed
-    again too often; `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
+    again too often, for more than `most` (`NestLimits.again`); `again`: values that are computed again whatever that costs;
+    `is_body`: numbers are in registers."""
 
     def __init__(
-        self, stage: Node, expensive: dict[Node, Obstacle], again: Collection[Node] = (), is_body: bool = False
+        self, stage: Node, expensive: dict[Node, Obstacle], most: float, again: Collection[Node] = (), is_body: bool = False
     ) -> None:
-        self.stage, self.expensive, self.again, self.is_body = stage, expensive, again, is_body
+        self.stage, self.expensive, self.most, self.again, self.is_body = stage, expensive, most, again, is_body
         self._seen: set[tuple[Node, frozenset[str]]] = set()
         self._repeated: list[Node] = []  # the values under way that were computed before, the outermost first
         self._work = 0.0
@@ -47,9 +45,9 @@ class Places:
             return False
         self._repeated.append(node)
         self._work += weight(node)
-        if self._work >= MOST_AGAIN:
+        if self._work >= self.most:
             outermost = self._repeated[0]
-            evidence = self._work, MOST_AGAIN
+            evidence = self._work, self.most
             self.expensive[outermost] = Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, self.stage, evidence)
             self._work = 0.0
             self._repeated.clear()

@@ -29,7 +29,6 @@ from jitlab.ops.layout.views import Reshape
 from .findings import Obstacle
 from .groups import Group
 from .obstacles import CUT
-from .recomputing import MOST_AGAIN
 from .sentences import Between, cut, lines_of, reason_of
 from .stages import Stage
 
@@ -71,7 +70,7 @@ def boundaries(
                 readers = [n for n in stage.computed if producer in n.inputs and is_operation(n)] or [stage.node]
                 if all((producer, reader) in edges for reader in readers):
                     continue
-                at = Between(producer, readers[0], stage, where[producer])
+                at = Between(producer, readers[0], stage, where[producer], shared.sizes.shape.nests)
                 found = _obstacles(at)
                 if not found:
                     continue  # their nests were joined after all, or it is a number in a register
@@ -125,7 +124,7 @@ def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
     code, node = obstacle.code, obstacle.node
     evidence: tuple[Any, ...] = obstacle.evidence
     if code is NotFused.RECOMPUTE_IS_EXPENSIVE and node is not at.producer and at.places > 1:
-        evidence = at.places, at.again, MOST_AGAIN
+        evidence = at.places, at.again, obstacle.evidence[-1]
     elif code is NotFused.GATHERED:
         evidence = (at.pick.name,)
     return Rejection(code, (node.name,), evidence, at.producer.type.nbytes, _flip(at, obstacle))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from jitlab.ir import Node, NotFused, Reason, in_two
+from jitlab.ir import NestLimits, Node, NotFused, Reason, in_two
 from jitlab.ir.graphs.dot import line_text
 from jitlab.lower.value_names import called
 from jitlab.messages import Message
@@ -15,7 +15,6 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .findings import Obstacle
 from .groups import Group
-from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .obstacles import ALONE
 from .recomputing import weight
 from .stages import Stage
@@ -26,12 +25,14 @@ Words = Message | tuple[Message, Message]
 
 @dataclass(frozen=True)
 class Between:
-    """What lies between two nests: a value, the stage that reads it, by the operation `reader`, and the nest that makes it."""
+    """What lies between two nests: a value, the stage that reads it, by the operation `reader`, the nest that makes it, and
+    what nests may hold."""
 
     producer: Node
     reader: Node
     stage: Stage
     made: Group
+    limits: NestLimits
 
     @property
     def own(self) -> Stage:
@@ -152,6 +153,6 @@ WORDS: dict[NotFused, Callable[[Between, Node], Words]] = {
         _said("order", name=called(at.producer), nest=called(operand)), _said("later", reader=called(at.reader))
     ),
     NotFused.LATER_NEST: lambda at, operand: _said("later_nest", reader=called(at.reader), nest=called(operand)),
-    NotFused.TOO_MANY_VALUES: lambda at, _: _said("too_many_values", most=MOST_STAGES),
-    NotFused.TOO_LONG: lambda at, _: _said("too_long", most=MOST_OPERATIONS, deepest=MOST_DEEP),
+    NotFused.TOO_MANY_VALUES: lambda at, _: _said("too_many_values", most=at.limits.stages),
+    NotFused.TOO_LONG: lambda at, _: _said("too_long", most=at.limits.operations, deepest=at.limits.deep),
 }  # fmt: skip

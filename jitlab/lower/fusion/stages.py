@@ -103,7 +103,7 @@ def stages_of(
         if _starts_stage(nodes[at], stored):
             try:
                 own = cuts.repeated_in(nodes[at]) if cuts.again else set()
-                places = Places(nodes[at], expensive, own, block.ordered)
+                places = Places(nodes[at], expensive, sizes.shape.nests.again, own, block.ordered)
                 found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own if own else stored, in_place, places)
                 found[nodes[at]].again = own
             except Unreadable as unreadable:

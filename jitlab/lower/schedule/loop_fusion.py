@@ -46,9 +46,6 @@ Kind = TypeVar("Kind", bound=Expr)
 Loops = list[tuple[str, Poly]]
 Accesses = list[tuple[Buffer, Position | None, Index]]
 
-#: Rows that a loop along memory does side by side.
-JAM = 4
-
 #: How an element that one nest wrote may be read by a later one in the same loop, and one that it read be overwritten.
 THEN_READ = frozenset({Relation.DISJOINT, Relation.SAME})
 THEN_WRITTEN = frozenset({Relation.DISJOINT, Relation.SAME, Relation.AHEAD})
@@ -130,21 +127,21 @@ def turned(loop: Repeat, shared: Shared) -> list[Statement]:
 
 
 def _jammed(loop: Repeat, loops: Loops, body: list[Statement], shared: Shared) -> list[Statement]:
-    """JAM rows side by side, so that one row's recurrence does not wait for its own last result; then the rows left over."""
-    (v, n), outer = loops[-1], loops[:-1]
+    """Some rows side by side (`Shape.jam_rows`), then the rows left over."""
+    (v, n), outer, jam = loops[-1], loops[:-1], shared.sizes.shape.jam_rows
 
     def rows(copies: list[list[Statement]]) -> Repeat:
         together = [s for same in zip(*copies, strict=True) for s in same]
         return Repeat(loop.symbol, loop.count, together, origins=loop.origins)
 
-    if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * JAM:
+    if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * jam:
         return [nest_of(loops, [rows([body])])]
-    blocks = shared.sizes.quotient(n, JAM)
-    first = [Index.of(Poly.constant(k), {v: Poly.constant(JAM)}) for k in range(JAM)]
-    last = Index.of(blocks.scale(JAM), {v: ONE})
+    blocks = shared.sizes.quotient(n, jam)
+    first = [Index.of(Poly.constant(k), {v: Poly.constant(jam)}) for k in range(jam)]
+    last = Index.of(blocks.scale(jam), {v: ONE})
     main = rows([_copy_of(body, {v: at}, shared) for at in first])
     rest = rows([_copy_of(body, {v: last}, shared)])
-    both = [nest_of([(v, blocks)], [main]), nest_of([(v, n - blocks.scale(JAM))], [rest])]
+    both = [nest_of([(v, blocks)], [main]), nest_of([(v, n - blocks.scale(jam))], [rest])]
     return [nest_of(outer, both)] if outer else both
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jitlab.ir import Shape
+from jitlab.ir import NestLimits, Shape
 
 #: Columns from which on rows are long.
 WIDE_COLUMNS = 256
@@ -24,6 +24,8 @@ def shape(has_gemm: bool) -> Shape:
         wide_columns=WIDE_COLUMNS,
         has_gemm=has_gemm, gemm_multiplications=1 << 17,
         recompute_operations=8.0,
+        nests=NestLimits(stages=64, operations=1000, deep=128, again=40),
+        jam_rows=4,
         vector_elements=8,
         stream_bytes=STREAM_BYTES,
     )  # fmt: skip
