@@ -6,16 +6,20 @@ import ast
 import contextlib
 import copy
 import io
+import random
 import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.api import settling
+from jitlab.api.functions import jit as jit_module
 from tests.left import described
 
 from .functions import Program
@@ -26,7 +30,13 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "jit": jl.jit,
     "jit O0": lambda f: jl.jit(f, jit_level="O0"),
     "function": jl.function,
+    "jit measure": jl.jit,
+    "jit model": jl.jit,
 }
+#: `jl.config.settle` of the ways in which calls are decided about, and how often each of CALLS is made there in succession.
+SETTLES, TIMES = {"jit measure": "measure", "jit model": "model"}, 8
+#: What a call takes there, in nanoseconds: of each program one is drawn for each way, so that decisions fall both ways.
+TAKES = (1_000, 1_500, 40_000, 30_000_000)
 #: Smaller programs that are tried of one that fails.
 MOST_TRIALS = 150
 #: What is known to differ: what the least program has in it, and why that is wrong.
@@ -43,12 +53,35 @@ def ways_of(program: Program) -> list[str]:
     return [way for way in WAYS if way != "function" or not of_others]
 
 
-def calls(program: Program, transform: Callable[[Any], Any]) -> list[Any]:
+@contextlib.contextmanager
+def settled(mode: str, seed: int) -> Iterator[None]:
+    """Inside, calls are decided about by this mode, and by times that are drawn."""
+    draw, now, before = random.Random(f"times {seed}"), [0], settling.tried
+    takes = {way: draw.choice(TAKES) for way in (settling.COMPILED, settling.PYTHON)}
+
+    def tried(trial: settling.Trial, ways: dict[str, Callable[[], Any]], is_ready: Callable[[], bool]) -> Any:
+        def timed(way: str) -> Any:
+            result = ways[way]()
+            now[0] += takes[way] + draw.randrange(300)
+            return result
+
+        return before(trial, {way: partial(timed, way) for way in ways}, is_ready)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jl.config, "settle", mode)
+        patch.setattr(jit_module, "_is_measurable", lambda: True)
+        patch.setattr(settling, "tried", tried)
+        for clock in ("clock", "busy_clock"):
+            patch.setattr(settling, clock, lambda: now[0])
+        yield
+
+
+def calls(program: Program, transform: Callable[[Any], Any], times: int = 1) -> list[Any]:
     """Of each call what it gave, or raised, printed, and left in its arguments and globals; then all results once more."""
     names = program.names()
     f = transform(names["f"])
     found, results = [], []
-    for which, seed, is_changed in CALLS:
+    for which, seed, is_changed in [call for call in CALLS for _ in range(times)]:
         if is_changed:
             names["TABLE"] *= 2
         values = program.values(which, program.seed + seed)
@@ -69,9 +102,11 @@ def calls(program: Program, transform: Callable[[Any], Any]) -> list[Any]:
 
 def failure(program: Program, way: str) -> str:
     """"" where jitlab does what Python does, else what differs. A `function` may refuse what a graph cannot say."""
-    want = calls(program, lambda f: f)
+    times = TIMES if way in SETTLES else 1
+    want = calls(program, lambda f: f, times)
     try:
-        mine = calls(program, WAYS[way])
+        with settled(SETTLES[way], program.seed) if way in SETTLES else contextlib.nullcontext():
+            mine = calls(program, WAYS[way], times)
     except jl.errors.JitlabError as error:
         return "" if way == "function" else "".join(traceback.format_exception(error)[-4:])
     except AssertionError as ours:  # found by the walk through what was left

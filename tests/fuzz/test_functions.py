@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.api import settling
 from tests.fuzz import functions, outcomes
 
 
@@ -58,3 +59,16 @@ def test_what_is_ours_in_a_result_is_found(monkeypatch):
         ours = jl.constant(1.0).node()
     monkeypatch.setitem(outcomes.WAYS, "jit", lambda f: lambda: ours)
     assert "left" in outcomes.failure(program, "jit")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ways_that_settle_are_decided_both_ways(monkeypatch):
+    found, decided = [], settling.Trial._decided
+    monkeypatch.setattr(settling.Trial, "_decided", lambda trial: found.append(decided(trial)) or found[-1])
+    program = functions.make(0)
+    argument = program.arguments[0]
+    argument.dtype, argument.shape, argument.layout, argument.of = "f8", ("N",), "C", ""
+    for seed in range(12):
+        program = functions.Program([argument], [], ["b = a * 2", "LOG.append(b.sum())", "return b + 1"], seed)
+        assert not outcomes.failure(program, "jit measure")
+    assert {settling.COMPILED, settling.PYTHON} <= {*found}
