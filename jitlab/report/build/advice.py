@@ -40,13 +40,14 @@ def _host(fallback: Json, seconds: float | None) -> Json:
     felt = seconds and seconds >= fallback["seconds"]
     said = "host_share" if felt and seconds else "host"
     share = fallback["seconds"] / seconds if felt and seconds else None
-    reason = fallback["reason"]["text"] if fallback["reason"] else ""
-    why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
-    if fallback["reason"] and _draws_in_body(fallback["reason"]):
-        why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
+    reason = fallback["reason"]
+    told = {"reason": reason["text"] if reason else "", "op": fallback["op"], "lines": numbers}
+    why = [messages.text(f"advice.not_compiled{'_at' if numbers else ''}", **told)]
+    if reason and _draws_in_body(reason):
+        why.append(messages.text("advice.draw_before"))
     return {
         **_said(said, {"op": fallback["op"], "seconds": fallback["seconds"], "share": share}),
-        "code": None, "why": why, "section": "clusters",
+        "code": None, "why": " ".join(why), "section": "clusters",
     }  # fmt: skip
 
 
@@ -64,14 +65,15 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
     often = "once" if len(retraces) == 1 else f"{len(retraces)} times"
     what = fix["code"] if is_code(fix) and fix["code"] in messages.codes("next") else "retraced"
-    why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
+    why = messages.text("advice.each_value" if first["cause"] == "python_value" else "advice.caused", cause=first["text"])
     code = fix["text"] if is_code(fix) else None
-    saved, all_of_it = units.duration(_lost(retraces)), units.duration(whole)
-    lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
+    saved = _lost(retraces)
+    is_all = units.duration(saved) == units.duration(whole)
+    lost = messages.text("advice.lost" if is_all else "advice.could_save", saved=saved, whole=whole)
     return {
         **_said(what, {"name": first["argument"] or "the argument", "often": often}),
         "code": code,
-        "why": f"{why} {'' if code else _sentence(fix['text']) + ' '}{lost}{place and f' {place}'}",
+        "why": " ".join(filter(None, (why, "" if code else _sentence(fix["text"]), lost, place))),
         "section": "retraces",
     }  # fmt: skip
 
@@ -107,8 +109,8 @@ def made_in(event: Any) -> str:
     file, line = event.fixed_at
     if event.fix is None or not line:
         return ""
-    what = "the decorator" if event.fix.args["form"] == "decorator" else "what makes the function"
-    return f"Write {what} in {wording.short_file(file)}, line {line} like this."
+    what = "decorator" if event.fix.args["form"] == "decorator" else "maker"
+    return messages.text(f"fix_place.{what}", file=wording.short_file(file), line=line)
 
 
 def place_of(retrace: Json) -> str:
@@ -116,14 +118,9 @@ def place_of(retrace: Json) -> str:
     too late."""
     file, line = retrace["site"]
     form = form_of(retrace["fix"])
-    if form == "option":
-        return f"It is an option of jl.function, where {retrace['function']} is made."
-    where = f"{wording.short_file(file)}, line {line}"
-    if form == "call" and line:
-        return f"Write the call in {where} like this; nothing changes inside of {retrace['function']}."
-    if form != "line" or not line:
+    if form != "option" and (form not in ("call", "line") or not line):
         return ""
-    return f"Write this before the call in {where}, not inside of {retrace['function']}."
+    return messages.text(f"fix_place.{form}", function=retrace["function"], file=wording.short_file(file), line=line)
 
 
 def _lost(retraces: list[Json]) -> float:
