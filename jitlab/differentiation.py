@@ -51,7 +51,8 @@ class Gradient:
         if capture is None:  # the call runs as Python: only plain arrays are recorded
             raise CaptureError(
                 f"the derivative of {self.__name__} is asked for, and it works on arrays that are not recorded.",  # type: ignore[attr-defined]
-                why="only plain arrays of numbers have one: no masked arrays, matrices or containers of other libraries",
+                why="only plain arrays of numbers have one, no masked arrays, matrices or containers of other libraries; and of"
+                " results of several forms (None, and a number) the one that is recorded",
                 hint="np.asarray(x) (of a masked array: x.filled(0), and the mask apart)",
             )
         return self.__jitlab_inline__(capture, args, kwargs)

@@ -142,6 +142,12 @@ class Hooks:
             capture.before_text(value)
         return value
 
+    def shown(self, function: Any, value: Any) -> Any:
+        """What stands in an f-string for `print`: what that shows of a tensor has no digits to choose."""
+        if function is print and isinstance(value, Tensor) and value.capture.policy.wants_bools:
+            return _Shown(value)
+        return self.text(value)
+
     def iterate(self, iterable: Any) -> Any:
         capture = current_capture()
         if capture is None or isinstance(iterable, (Tensor, range, str, iterables.Counting)):
@@ -345,6 +351,22 @@ class Hooks:
         if capture is None:
             return function(*args, **kwargs)
         return call(capture, function, args, kwargs)
+
+
+class _Shown:
+    """A tensor as a printed text shows it, whatever its format says."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+    def __repr__(self) -> str:
+        return repr(self.x)
+
+    def __str__(self) -> str:
+        return str(self.x)
+
+    def __format__(self, spec: str) -> str:
+        return str(self.x)
 
 
 HOOKS = Hooks()

@@ -32,9 +32,7 @@ BOUND = 1e-11
 #: What `jl.function` does not record: the error, and why.
 NOT_RECORDED = {
     "adam_fit": (ValueError, "a dict among its arguments is changed"),
-    "autocorrelation": (jl.errors.ControlFlowValueError, "None on one way and a list on the other"),
     "flood_fill": (ValueError, "a list among its arguments is changed"),
-    "gradient_descent": (jl.errors.ValueOfTracedArrayError, "the text of a number that an array gives"),
     "k_nearest": (jl.errors.ValueOfTracedArrayError, "an element of an array as the key of a dict"),
     "kmeans": (jl.errors.CaptureError, "rows taken out by a mask, in a loop that a traced value ends"),
     "n_body": (TypeError, "a dataclass that cannot be hashed as an argument"),

@@ -120,6 +120,11 @@ def watch_function(capture: Arrays, what: str, wrong: Node) -> None:
     _take_over(capture, wrong, what)
 
 
+def watch_way(capture: Arrays, taken: Node, side: bool) -> None:
+    """Of a branch one side is recorded: where the run takes the other, that when `taken` is `side`, Python takes the call."""
+    _take_over(capture, taken if side else elementwise(LogicalNot(), taken), "other_way")
+
+
 def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
     """Python ints become numbers of an integer dtype: NumPy's OverflowError for those that it does not hold."""
     if not capture.policy.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
@@ -252,4 +257,4 @@ _GROWING: dict[str, Callable[..., Node]] = {
 }  # fmt: skip
 
 
-__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_function", "watch_int"]
+__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_function", "watch_int", "watch_way"]

@@ -42,9 +42,10 @@ from jitlab.support.lazy_dataclass import dataclass
 from .blocks import Block, again, block, close, refuse
 from .chosen_memory import OWN, Chosen, Origin, as_number, is_array, is_same, origin
 from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
+from .exactness import watch_way
 from .jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .number_kinds import check_exact, give_kinds, is_mixed, kind_node
-from .traced_checks import AlwaysRaises, add_check, add_raise, belongs_to_program
+from .traced_checks import AlwaysRaises, add_check, add_raise, belongs_to_program, has_effects
 
 if TYPE_CHECKING:
     from jitlab.capture.state import Capture
@@ -407,6 +408,32 @@ def sides_or_rest(
     return first, second
 
 
+# ---- sides that return what no Branch gives: one is recorded, and where a run takes the other, Python takes the call
+
+
+def unlike(capture: Capture, sides: tuple[Side, Side]) -> int | None:
+    """The side that is left out, where both return and what they return has not one form."""
+    if capture.strict or capture.guarded or not capture.policy.wants_bools or has_effects(capture):
+        return None
+    found = [side.outcome for side in sides if isinstance(side.outcome, (Returned, Mixed))]
+    if len(found) < 2 or all(isinstance(outcome, Mixed) for outcome in found):
+        return None
+    if sides[0].forms["return"].key == sides[1].forms["return"].key:
+        return None
+    mixed = next((n for n, outcome in enumerate(found) if isinstance(outcome, Mixed)), None)
+    if mixed is not None:
+        return None if found[mixed].returned is False else 1 - mixed  # type: ignore[union-attr]
+    return 1 if found[1].value is None else 0  # what is returned first is the exception
+
+
+def the_other(capture: Capture, test: Node, body: Body, left_out: int, done: int) -> Outcome:
+    """What the side gives that is recorded."""
+    capture.effects.back_to(done)
+    watch_way(capture, test, left_out == 0)
+    with capture.effects.once_more():
+        return going_on(capture, body)  # type: ignore[no-any-return]
+
+
 # ---- the statements
 
 
@@ -454,6 +481,9 @@ def if_jump(
     sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), partial(trace_side, capture, variables, assigned, wanted))
     if len(sides) == 1:
         return sides[0] if rest is None else follow(sides[0], rest, assigned, leave, variables)
+    if (left_out := unlike(capture, sides)) is not None:
+        outcome = the_other(capture, node, bodies[1 - left_out], left_out, done)
+        return outcome if rest is None else follow(outcome, rest, assigned, leave, variables)
     ends = [side.outcome is None for side in sides]
     if rest is not None and ends[0] != ends[1]:  # one side goes on: what follows belongs to it
         number = ends.index(True)
@@ -472,6 +502,8 @@ def if_jump(
                 sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), trace)
             if len(sides) == 1:
                 return sides[0]  # type: ignore[no-any-return]
+            if (left_out := unlike(capture, sides)) is not None:
+                return the_other(capture, node, bodies[1 - left_out], left_out, done)
             return _joined(capture, node, sides, leave, before, variables)
     outcome = _joined(capture, node, sides, wanted if rest is not None else leave, before, variables)
     return outcome if rest is None else follow(outcome, rest, assigned, leave)

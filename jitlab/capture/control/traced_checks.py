@@ -95,6 +95,19 @@ def _has_checks(graph: Graph) -> bool:
     return any(isinstance(n.op, Check) or any(map(_has_checks, getattr(n.op, "graphs", ()))) for n in graph.nodes)
 
 
+def has_effects(capture: Capture) -> bool:
+    """Has it recorded what a call that Python takes over from its beginning would do again?"""
+    graphs = (capture.root, *(block.graph for block in capture.blocks))
+    return bool(capture.assigned_at) or any(_does_more(n.op) for graph in graphs for n in graph.nodes)
+
+
+def _does_more(op: Any) -> bool:
+    """Does it print, or call a function of the user's? (Random generators begin again where they were.)"""
+    if isinstance(op, HostCall):
+        return op.effects and op.code not in ("check", "stateful_random")
+    return any(_does_more(n.op) for graph in getattr(op, "graphs", ()) for n in graph.nodes)
+
+
 class _Raised:
     """An exception of the program's, made anew for each run, with the line that raised it."""
 
@@ -145,4 +158,4 @@ class _Check:
         return np.True_
 
 
-__all__ = ["AlwaysRaises", "add_check", "add_raise", "add_run_check", "belongs_to_program"]
+__all__ = ["AlwaysRaises", "add_check", "add_raise", "add_run_check", "belongs_to_program", "has_effects"]

@@ -251,6 +251,10 @@ def _body_column(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int, int, int
     return body.lineno, body.col_offset, body.end_lineno or body.lineno, body.end_col_offset or 0
 
 
+def _is_print(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "print"
+
+
 class Converter(FlowConverter):
     """Rewrites one function (or the statements of a cell). `scopes` are the names that are local, innermost last."""
 
@@ -380,9 +384,20 @@ class Converter(FlowConverter):
             function: ast.expr = self.hook("function", node.func, self.visit(node.func.value), attribute)
         else:
             function = self.visit(node.func)
-        args = [self.visit(a) for a in node.args]
+        args = [self._printed(a) if _is_print(node) else self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
         return self.hook("call", node, function, *args, keywords=keywords)
+
+    def _printed(self, node: ast.expr) -> Any:
+        """An argument of `print`: of its texts each value knows who gets it."""
+        if isinstance(node, ast.JoinedStr):
+            for part in node.values:
+                if isinstance(part, ast.FormattedValue):
+                    printer = self.visit(ast.copy_location(ast.Name("print", ast.Load()), part.value))
+                    part.value = self.hook("shown", part.value, printer, self.visit(part.value))
+                    part.format_spec = self.visit(part.format_spec) if part.format_spec is not None else None
+            return node
+        return self.visit(node)
 
     def _generated(self, node: ast.Call) -> ast.expr | None:
         """`any(e for t in items if c)`: the items, a function of one of them, and the generator of them all."""
