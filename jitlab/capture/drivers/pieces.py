@@ -155,7 +155,8 @@ class CellCapture(ObjectsOfTheUser):
         return value
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
-        if isinstance(owner, (Tensor, Number)) or callable(value) or isinstance(value, (Tensor, Number, types.ModuleType)):
+        is_known = isinstance(value, (Tensor, Number, Extent, types.ModuleType))
+        if is_known or isinstance(owner, (Tensor, Number)) or callable(value):
             return value
         if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             return value
