@@ -9,7 +9,7 @@ from .drivers.piece_traces import EndPiece, failed_of
 from .drivers.pieces import MOST_TRACES
 from .drivers.trace import Trace, finish
 from .guards.changes import Change, Leaf, changes, distance, leaves_of, with_guard
-from .guards.signature import Foreign, Signature, changed_container, key_of, substitute
+from .guards.signature import Foreign, Signature, key_of, substitute
 from .hooks import HOOKS, call_user
 from .numpy_calls.draws import random_state, random_states, set_random_state, set_random_states
 from .numpy_calls.host_fallback import NotReplayable
@@ -36,7 +36,6 @@ __all__ = [
     "Trace",
     "call_user",
     "cell_names",
-    "changed_container",
     "changes",
     "current_capture",
     "describe",

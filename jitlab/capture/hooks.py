@@ -465,6 +465,9 @@ def compared(sign: str, left: Any, right: Any) -> Any:
         return HOOKS.not_(same) if sign == "IsNot" else same
     if sign in ("Is", "IsNot"):
         check_identity(left, right)
+        capture = current_capture()
+        if capture is not None and capture.passed:
+            left, right = capture.passed.get(id(left), left), capture.passed.get(id(right), right)
     return _COMPARISONS[sign](left, right)
 
 

@@ -64,6 +64,8 @@ class Capture(Arrays):
         self.mine: dict[int, Any] = {}  # containers that the program made: what it puts into them stays inside
         self.instances: dict[int, Any] = {}  # objects that it made
         self.outside: dict[int, Any] = {}  # containers that it found
+        self.passed: dict[int, Any] = {}  # by the ids of a call's lists, dicts and objects what stands for them
+        self.meets_passed = False  # it found one of them by a name, too
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
         self.memory: Memory | None = None  # of a trace of `function`: what is done to Python once a trace
         self.must_compile = ""  # the function with jit_compile=True that is being recorded, when it is not the whole
@@ -138,7 +140,8 @@ class Capture(Arrays):
                 self.note_outside(value)
             return value
         text = f"{type(owner).__name__}.{name}"
-        if getattr(owner, name, None) is not found:  # made at each access: nothing that could be bound anew
+        is_passed = self.passed and any(owner is x for x in self.passed.values())
+        if is_passed or getattr(owner, name, None) is not found:  # nothing that could be bound anew
             return self.value(value, text)
         return self.value(value, text, Place(text, _attribute_reader(owner, name), "attribute"))
 
@@ -219,6 +222,7 @@ class Capture(Arrays):
 
     def note_outside(self, value: Any) -> None:
         """A container from outside, and those in it."""
+        self.meets_passed = self.meets_passed or id(value) in self.passed
         if isinstance(value, (list, tuple, dict, set, deque)) and id(value) not in self.outside:
             self.outside[id(value)] = value
             for item in value.values() if isinstance(value, dict) else value:

@@ -36,8 +36,8 @@ def test_other_objects_are_no_results():
         jl.function(lambda x: object())(np.ones(1))
 
 
-@pytest.mark.parametrize("change", [lambda xs, d: xs.append(1), lambda xs, d: d.update(k=1), lambda xs, d: d.clear()])
-def test_arguments_are_not_modified(change):
+@pytest.mark.parametrize("change", [lambda xs, d: xs.append(jl.TensorSpec([1])), lambda xs, d: d.update(k=object())])
+def test_arguments_are_not_modified_by_what_a_run_does_not_make(change):
     with pytest.raises(ValueError, match="should not modify its Python input arguments"):
         jl.function(lambda xs, d: change(xs, d))([np.ones(1)], {"a": np.ones(1)})
 

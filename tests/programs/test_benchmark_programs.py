@@ -31,11 +31,8 @@ BOUND = 1e-11
 
 #: What `jl.function` does not record: the error, and why.
 NOT_RECORDED = {
-    "adam_fit": (ValueError, "a dict among its arguments is changed"),
-    "flood_fill": (ValueError, "a list among its arguments is changed"),
     "k_nearest": (jl.errors.ValueOfTracedArrayError, "an element of an array as the key of a dict"),
     "kmeans": (jl.errors.CaptureError, "rows taken out by a mask, in a loop that a traced value ends"),
-    "n_body": (TypeError, "a dataclass that cannot be hashed as an argument"),
     "predator_prey": (jl.errors.CaptureError, "a generator as the result"),
     "simplify_line": (jl.errors.ValueOfTracedArrayError, "parts whose lengths the data decide, in calls of itself"),
 }
@@ -202,13 +199,13 @@ def test_jl_function_gives_the_values_or_says_why_not(name, capsys):
             continue
         found = recorded(*mine.args, **mine.kwargs)
         assert not difference(without_kinds(state(found)), without_kinds(state(wanted)), BOUND)
-        arrays = [[x for x in arguments.args if isinstance(x, np.ndarray)] for arguments in (mine, theirs)]
-        assert not difference(state(arrays[0]), state(arrays[1]), BOUND)
+        left = [[x for x in arguments.args if isinstance(x, (np.ndarray, list, dict))] for arguments in (mine, theirs)]
+        assert not difference(state(left[0]), state(left[1]), BOUND)
 
 
 def test_jl_function_records_most():
     assert set(NOT_RECORDED) <= set(PROGRAMS)
-    assert len(NOT_RECORDED) < 0.1 * len(PROGRAMS)
+    assert len(NOT_RECORDED) <= 0.05 * len(PROGRAMS)
 
 
 #: Calls that end with an exception of the program's.

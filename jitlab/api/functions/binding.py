@@ -70,6 +70,11 @@ class Binder(Signature):
             return tuple(bound.arguments.values())
         return tuple(self._fitted(name, bound.arguments[name]) for name in self.names)
 
+    @property
+    def keeps_objects(self) -> bool:
+        """Are the values those of the call, with nothing converted?"""
+        return self._is_plain and self.to_array is np.asarray
+
     def bind_spec(self) -> tuple[Any, ...]:
         """What a call without arguments stands for: the input_signature itself."""
         assert self.types is not None

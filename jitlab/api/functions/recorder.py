@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FunctionType as PythonFunction
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
+from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, finish, substitute
 from jitlab.capture.control.traced_checks import raises_behind_checks
-from jitlab.capture.drivers.trace import for_calls
+from jitlab.capture.drivers.trace import Stored, for_calls
 from jitlab.capture.effect_log import Memory, Quiet
-from jitlab.capture.guards.signature import is_variable, paths_of
+from jitlab.capture.guards.signature import Copy, is_variable, paths_of
 from jitlab.capture.guards.tracetypes import FunctionType, TensorType, VariableType, fill
 from jitlab.capture.numpy_calls.explanations import is_our_fault, said_of
 from jitlab.capture.numpy_calls.host_fallback import is_numpy
@@ -27,11 +27,17 @@ from jitlab.ir import Extent
 from jitlab.ops.host_operations import HostCall
 from jitlab.specs import TensorSpec
 from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
 from .binding import Binder
 from .concrete import outputs_of
 from .failures import in_user_code
+
+if TYPE_CHECKING:
+    from jitlab.capture.drivers import passed
+else:  # few functions are passed lists or dicts
+    passed = Later("jitlab.capture.drivers.passed")
 
 #: Sizes and ranks that stand for unknown ones while a body is recorded without arrays, in the order they are tried.
 SIZES, RANKS = (5, 17, 64, 2, 1), (2, 1, 3, 0, 4)
@@ -72,7 +78,7 @@ class _Arguments:
         self.tensors: list[tuple[Tensor, Any]] = []
         #: Of each input of the capture its place among the leaves: an array that comes twice is one input.
         self.positions: list[int] = []
-        self._copies: list[tuple[Any, Any]] = []
+        self._copies: list[Copy] = []
         stand_ins = dict[int, Any]()
         for n, (leaf, path, kind) in enumerate(zip(leaves, paths_of(binder.names, values), kinds, strict=True)):
             array = leaf
@@ -93,12 +99,19 @@ class _Arguments:
             return variables.setdefault(id(array), value.__jitlab_stand_in__(array))
 
         self.args, self.kwargs = binder.call_form(substitute(values, replaced, self._copies))
+        capture.passed = {id(known.of): known.copy for known in self._copies}
         capture.note_outside((self.args, self.kwargs))
 
-    def check_containers(self, name: str) -> None:
-        """A ValueError where the body has changed a list or dict of the caller's: it changed a copy."""
-        if changed_container(self._copies) is not None:
-            raise ValueError(f"{name} should not modify its Python input arguments: a list or dict that was passed has changed")
+    def changes(self, capture: Capture, name: str, bind: Any) -> tuple[passed.Changes, list[Stored]] | None:
+        """What the body has changed of the lists, dicts and objects of the caller's: it changed copies."""
+        if not self._copies:
+            return None
+        try:
+            return passed.changes_of(capture, self._copies, bind)
+        except passed.Unchangeable:
+            raise ValueError(
+                f"{name} should not modify its Python input arguments: a list, dict or object that was passed has changed"
+            ) from None
 
 
 def record(
@@ -120,8 +133,9 @@ def record(
             result = _result(capture, body, arguments, autograph)
             if binder.to_array is not np.asarray:
                 result = _with_dtypes(result, binder.to_array)
-            arguments.check_containers(name)
-            trace = finish(capture, result, number)
+            changes = arguments.changes(capture, name, binder.bind if binder.keeps_objects else None)
+            trace = finish(capture, result if changes is None else (result, changes[1]), number)
+            trace.changes = changes[0] if changes is not None else None
             fixed = frozenset(s for x in capture.inputs for n in x.node.shape for s in _symbols_of(n)) - opened
             outputs = outputs_of(result, fixed, unknown_rank)
         except NotReplayable:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from jitlab.ops.leaf_operations import Constant, Parameter
 from jitlab.support.lazy_dataclass import dataclass
 
 from .leaving import keeps_a_recording, plain_value
+
+if TYPE_CHECKING:
+    from .passed import Changes
 
 NOTHING: Mapping[int, Any] = MappingProxyType({})
 Run = Callable[[Sequence[Any]], list[Any]]  # real inputs -> graph outputs
@@ -76,6 +79,7 @@ class Trace:
     next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of
     near: Sequence[Any] = ()  # executables of other sizes, of which one may serve it; until it is compiled
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
+    changes: Changes | None = None  # what a call changes of the lists, dicts and objects that it is passed
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Run on real inputs, write what NumPy would have written, and give the results their form."""
@@ -85,9 +89,12 @@ class Trace:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
         if self.shared or self.rows or self.writes:
             self.store(inputs, (), outputs)
-        if self.slots:
-            outputs = [*outputs, [None] * self.slots]
-        return self.build(outputs, inputs)
+        made = self.made(outputs, inputs)
+        return made if self.changes is None else made[0]
+
+    def made(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
+        """The caller's objects; where a call changes what it is passed, a pair: its result, and what it puts there."""
+        return self.build([*outputs, [None] * self.slots] if self.slots else outputs, inputs)
 
     def store(self, inputs: Sequence[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
         """Write into the user's arrays; what is left over in `outputs` owns its memory."""
@@ -98,6 +105,8 @@ class Trace:
 
     def gives(self, leaf_of: Callable[[Any], int]) -> Any:
         """What a call gives, told for machine code. `leaf_of`: the leaf of an input, by its number or its place."""
+        if self.changes is not None:
+            raise Undescribed("machine code changes no containers")
         return _told(self.build, leaf_of)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
@@ -147,7 +156,15 @@ class Trace:
         assert self.run is not None
         if self.writes:
             self.check_writable(inputs)
-        return self.formed(self.run(inputs), inputs)
+        if self.changes is None or not args:
+            return self.formed(self.run(inputs), inputs)
+        containers = self.changes.containers(args)
+        outputs = self.changes.run(self.run, inputs)
+        if self.shared or self.rows or self.writes:
+            self.store(inputs, (), outputs)
+        result, values = self.made(outputs, inputs)
+        self.changes.make(containers, values)
+        return result
 
     def check_writable(self, inputs: Sequence[Any]) -> None:
         """Written arrays can be written, and overlap no other input (their order of writes would show)."""
@@ -258,6 +275,13 @@ def _root(node: Node) -> Node:
     return node
 
 
+class Stored:
+    """A value that a function has put into a container of the caller's: its numbers stay Python's."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 class Structure:
     """The form of a result: containers, and at the leaves tensors, NumPy scalars, Python values, and the caller's own objects.
 
@@ -269,8 +293,8 @@ class Structure:
         self.numbers_become_scalars = numbers_become_scalars
         self.nodes: list[Node] = []
         self.leaves: list[tuple[Tensor, _Leaf]] = []
-        self.by_tensor: dict[int, _Leaf] = {}
-        self.containers: dict[int, _Container] = {}
+        self.by_tensor: dict[tuple[int, bool], _Leaf] = {}
+        self.containers: dict[tuple[int, bool], _Container] = {}
         self.slots = 0  # room behind the outputs for objects that stand at several places
         self.writes: list[tuple[int, int]] = []
 
@@ -283,9 +307,10 @@ class Structure:
         if isinstance(x, Tensor):
             x._cell.capture.check_open()
             check_known(x)
-            leaf = self.by_tensor.get(id(x))
+            key = id(x), self.numbers_become_scalars or x.weak is None
+            leaf = self.by_tensor.get(key)
             if leaf is None:
-                leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
+                leaf = self.by_tensor[key] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
                 self.leaves.append((x, leaf))
                 if x._cell.kinds is not None:
                     leaf.kind = self.output(x._cell.kinds.which)
@@ -299,6 +324,11 @@ class Structure:
             return self.of(x.read_value())
         if isinstance(x, Symbolic):
             raise self.capture.cannot_keep("the index of a loop")
+        if isinstance(x, Stored):
+            before, self.numbers_become_scalars = self.numbers_become_scalars, False
+            made = self.of(x.value)
+            self.numbers_become_scalars = before
+            return made
         if isinstance(x, (list, tuple, dict)) or (not self.numbers_become_scalars and isinstance(x, (set, frozenset, slice))):
             return self._container(x)
         x = plain_value(x)
@@ -325,9 +355,10 @@ class Structure:
 
     def _container(self, x: Any) -> _Container:
         """A container is one object wherever it stands."""
-        known = self.containers.get(id(x))
+        key = id(x), self.numbers_become_scalars
+        known = self.containers.get(key)
         if known is None:
-            known = self.containers[id(x)] = _Container(_kind(x))
+            known = self.containers[key] = _Container(_kind(x))
             known.items = self._items(x, known)
             known.is_whole = True
         elif not known.is_whole:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,16 +65,23 @@ class Signature:
 
 def key_of(values: Sequence[Any]) -> tuple[Any, list[Any]]:
     """A hashable key of bound values, and the arrays and NumPy scalars among them, in order."""
-    leaves: list[Any] = []
+    leaves = _Leaves()
     key = tuple(_key(value, leaves) for value in values)
     ids = [id(leaf) if type(leaf) is np.ndarray else -n for n, leaf in enumerate(leaves)]
+    ids += map(id, leaves.objects)
     if len(set(ids)) < len(ids):
         first: dict[int, int] = {}
         key = key, tuple(first.setdefault(i, n) for n, i in enumerate(ids))
     return key, leaves
 
 
-def _key(value: Any, leaves: list[Any]) -> Any:
+class _Leaves(list[Any]):
+    """The arrays and NumPy scalars of a call; and the objects that are structures."""
+
+    objects: Sequence[Any] = ()
+
+
+def _key(value: Any, leaves: _Leaves) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         if value.dtype not in TRACED_DTYPES:
@@ -101,8 +109,9 @@ def _key(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         if not isinstance(value, type) and not hasattr(value, "__jitlab_tensor__"):
             raise Foreign(value)
-    attributes = fields_of_attrs(value)
+    attributes = fields_of_object(value)
     if attributes is not None:
+        leaves.objects = (*leaves.objects, value)
         return kind, tuple((name, _key(getattr(value, name), leaves)) for name in attributes)
     return _object_key(stands_for(value))
 
@@ -149,10 +158,18 @@ def stands_for(value: Any) -> Any:
     return value
 
 
-def fields_of_attrs(value: Any) -> tuple[str, ...] | None:
-    """The names of the fields of an object of an attrs class, which is a structure; None for others."""
-    fields = getattr(type(value), "__attrs_attrs__", None)
-    return None if fields is None or isinstance(value, type) else tuple(field.name for field in fields)
+def fields_of_object(value: Any) -> tuple[str, ...] | None:
+    """The names of the fields of an object that is a structure: of an attrs class, or of a dataclass whose objects cannot be
+    hashed, because they may change, where it has nothing but these; None for others."""
+    kind = type(value)
+    fields = getattr(kind, "__attrs_attrs__", None)
+    if fields is not None and not isinstance(value, type):
+        return tuple(field.name for field in fields)
+    if kind.__hash__ is not None or not hasattr(kind, "__dataclass_fields__"):
+        return None
+    names = tuple(field.name for field in dataclasses.fields(value))
+    held = getattr(value, "__dict__", None)
+    return names if (all(hasattr(value, name) for name in names) if held is None else held.keys() == set(names)) else None
 
 
 def literal_key(value: Any) -> Any:
@@ -227,7 +244,7 @@ def _paths(path: str, value: Any, result: list[str]) -> None:
         for place, item in items_at(path, value):
             _paths(place, item, result)
     else:
-        for name in fields_of_attrs(value) or ():
+        for name in fields_of_object(value) or ():
             _paths(f"{path}.{name}", getattr(value, name), result)
 
 
@@ -240,16 +257,24 @@ def items_at(path: str, value: Any) -> list[tuple[str, Any]]:
     return [(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item) for n, item in enumerate(value)]
 
 
-def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> tuple[Any, ...]:
+class Copy(NamedTuple):
+    """A list, dict or object of the caller's, what stands for it, and what that held by index, key or name."""
+
+    of: Any
+    copy: Any
+    held: dict[Any, Any]
+
+
+def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: list[Copy]) -> tuple[Any, ...]:
     """Bound values with `replace(leaf)` for each array, NumPy scalar and Variable, in the order of `key_of`; containers are
     copied.
 
-    `copies` gets (copy, its items as they were) for each list and dict, to notice when the function changes one.
+    `copies` gets what was copied, to notice when the function changes it. An object is one wherever it stands.
     """
     return tuple(_substitute(value, replace, copies) for value in values)
 
 
-def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> Any:
+def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[Copy]) -> Any:
     if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES) or is_variable(value):
         return replace(value)
     if isinstance(value, tuple):
@@ -257,30 +282,31 @@ def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[An
     if isinstance(value, list):
         new = copy(value)
         new[:] = [_substitute(item, replace, copies) for item in value]
-        copies.append((new, list(new)))
+        copies.append(Copy(value, new, held_by(new)))
         return new
     if isinstance(value, dict):
         changed = {name: _substitute(value[name], replace, copies) for name in sorted(value, key=repr)}
         mapping = copy(value)
         for name in value:
             mapping[name] = changed[name]
-        copies.append((mapping, dict(mapping)))
+        copies.append(Copy(value, mapping, held_by(mapping)))
         return mapping
-    attributes = fields_of_attrs(value)
+    attributes = fields_of_object(value)
     if attributes is not None:
         new = copy(value)
         for name in attributes:
             object.__setattr__(new, name, _substitute(getattr(value, name), replace, copies))
-        return new
+        known = next((other.copy for other in copies if other.of is value), new)
+        copies.append(Copy(value, known, held_by(known)))
+        return known
     return value
 
 
-def changed_container(copies: Sequence[tuple[Any, Any]]) -> Any:
-    """A list or dict that is not as it was, or None."""
-    for new, before in copies:
-        if len(new) != len(before):
-            return new
-        pairs = zip(new, before, strict=True) if isinstance(before, list) else ((new.get(k), v) for k, v in before.items())
-        if any(x is not y for x, y in pairs):
-            return new
-    return None
+def held_by(container: Any) -> dict[Any, Any]:
+    """What a list, dict or object with fields holds, by index, key or name."""
+    if isinstance(container, list):
+        return dict(enumerate(container))
+    if isinstance(container, dict):
+        return dict(container)
+    names = (*(fields_of_object(container) or ()), *getattr(container, "__dict__", ()))
+    return {name: getattr(container, name) for name in names if hasattr(container, name)}

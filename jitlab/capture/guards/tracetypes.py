@@ -16,7 +16,7 @@ from jitlab.ir import TRACED_DTYPES, plain
 from jitlab.specs import Shape, TensorSpec, common_shape, is_subshape, shape_text, spec_text
 from jitlab.support.lazy_dataclass import dataclass
 
-from .signature import ObjectKey, fields_of_attrs, literal_key, refuse, stands_for
+from .signature import ObjectKey, fields_of_object, literal_key, refuse, stands_for
 
 
 class TraceType:
@@ -122,7 +122,7 @@ class ReferenceType(TraceType):
 
 @dataclass(frozen=True)
 class StructureType(TraceType):
-    """A list, tuple, namedtuple, dict or attrs object: its class, the names of its parts (sorted), and their types."""
+    """A list, tuple, namedtuple, dict or object with fields: its class, the names of its parts (sorted), and their types."""
 
     kind: Any
     labels: tuple[Any, ...] | None
@@ -209,7 +209,7 @@ def type_of(value: Any, groups: dict[int, int]) -> TraceType:
     if isinstance(value, dict):
         names = tuple(sorted(value, key=repr))
         return StructureType(type(value), names, tuple(type_of(value[name], groups) for name in names))
-    attributes = fields_of_attrs(value)
+    attributes = fields_of_object(value)
     if attributes is not None:
         return StructureType(type(value), attributes, tuple(type_of(getattr(value, name), groups) for name in attributes))
     refuse(value)
@@ -251,6 +251,11 @@ def fill(type: TraceType, tensor: Callable[[TensorType | VariableType], Any]) ->
         assert type.labels is not None
         made = type.kind() if type.kind is not dict else {}
         made.update(zip(type.labels, items, strict=True))
+        return made
+    if hasattr(type.kind, "__dataclass_fields__"):
+        made = object.__new__(type.kind)
+        for name, item in zip(type.labels or (), items, strict=True):
+            object.__setattr__(made, name, item)
         return made
     if hasattr(type.kind, "_fields") or type.labels is not None:
         return type.kind(*items)
