@@ -135,7 +135,7 @@ class Memory:
 
     def name(self, function: Any, name: str, value: Any) -> Any:
         """A global or closure name was read."""
-        owner = self._namespace(function, name)
+        owner = self.namespace(function, name)
         return value if owner is None else self._read(owner, name, value)
 
     def attribute(self, owner: Any, name: str, value: Any) -> Any:
@@ -165,7 +165,8 @@ class Memory:
         self.frozen.keep(owner, name, value)
         return value if self.outer is None else self.outer._read(owner, name, value)
 
-    def _namespace(self, function: Any, name: str) -> Any:
+    def namespace(self, function: Any, name: str) -> Any:
+        """Where a name of a function lives beyond the recording; None: in a cell of another function, mostly its own."""
         code = function.__code__
         if name not in code.co_freevars:
             return function.__globals__

@@ -236,9 +236,11 @@ class Capture(Arrays):
     # ---- calls of converted code
     def before_call(self, function: Any) -> None:
         """A function of the user's comes next, converted."""
+        self.effects.before_assigning(self, function, self.memory)
 
     def before_own_call(self, function: Any) -> None:
         """A function that the program made comes next."""
+        self.effects.before_assigning(self, function, self.memory)
 
     def loop_refused(self, count: int, why: Unfit) -> None:
         """A loop over a Python range cannot be rolled; when this returns, its iterations are recorded one by one."""

@@ -12,7 +12,7 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jitlab.capture.effect_log import restored
+from jitlab.capture.effect_log import Memory, restored
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import describe, here
@@ -22,7 +22,7 @@ from jitlab.ops.leaf_operations import Constant, Length, Parameter
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
-from .purity import IMMUTABLE, READING
+from .purity import IMMUTABLE, READING, assigns_outside
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -257,6 +257,14 @@ class Effects:
             self.undo.append(restored(owner))
         elif not is_item and hasattr(owner, name):
             self.undo.append(partial(setattr, owner, name, getattr(owner, name)))
+
+    def before_assigning(self, capture: Arrays, function: Any, memory: Memory | None) -> None:
+        """A function of the program's comes next: a name around it that it assigns counts what each run does."""
+        name = assigns_outside(function.__code__)[0] if capture.blocks else ""
+        if name:
+            refuse(capture, "effect", "function_assigns", function=function.__name__, name=name)
+            if memory is None or memory.namespace(function, name) is None:
+                raise NotReplayable("effect", "function_assigns", function=function.__name__, name=name)
 
     def back_to(self, point: int) -> None:
         while len(self.undo) > point:
