@@ -92,6 +92,7 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     """0: as before, or changed and no worse. 1: worse; a cell that raises now is. 2: it could not be checked."""
+    from jitlab.config import by_counts
     from jitlab.errors import OptionError
     from jitlab.notebook.notebook_check import Stopped, executed
     from jitlab.report.scripts import run_script
@@ -111,12 +112,14 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         raised: Sequence[dict[str, Any]] = ()
         cells: Sequence[dict[str, Any]]
         if program.suffix == ".ipynb":
-            run = executed(program, chosen.timeout)
+            with by_counts():
+                run = executed(program, chosen.timeout)
             cells, raised = run.cells, run.raised
             for cell, traceback in zip(raised, run.tracebacks, strict=True):
                 print(f"{cell['title']} of {chosen.program} raised:\n{traceback}", file=sys.stderr)
         else:
-            report, status = run_script(chosen.program, arguments)
+            with by_counts():
+                report, status = run_script(chosen.program, arguments)
             if status:
                 return _complain(f"jitlab check: {chosen.program} ended with status {status}; nothing was checked.")
             cells = [report.facts] if report.facts["operations"] or report.facts["statements"] else []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import field, fields
 from typing import Any
 
@@ -14,6 +16,8 @@ from jitlab.support.lazy_dataclass import dataclass
 OFF, ON = "OFF", "ON"
 #: What `settle` can be.
 MEASURE, MODEL, NEVER = "measure", "model", "off"
+#: The variable that says it.
+SETTLE = "JITLAB_SETTLE"
 
 #: Is `settle` "off"? C code reads the word.
 settle_is_off = ctypes.c_int64(0)
@@ -36,7 +40,7 @@ class Config:
         settle: how the calls of a `jl.jit` function run for which Python takes less time. "measure": as Python, once calls both
             ways have shown it. "model": as Python where nothing in them can be compiled, or where entering their pieces takes
             longer by counts: the same in every process. "off": compiled, however long that takes. The variable JITLAB_SETTLE
-            says another one than "measure".
+            says another one than "measure"; without it, tests under pytest and `jitlab check` have "model".
         cache: True: machine code is kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
@@ -60,7 +64,7 @@ class Config:
     copy_limit_bytes: int = 2**31
     saved_bytes: int = 150_000
     stable_outputs: bool = True
-    settle: str = field(default_factory=lambda: os.environ.get("JITLAB_SETTLE", MEASURE))
+    settle: str = field(default_factory=lambda: os.environ.get(SETTLE, MEASURE))
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -83,6 +87,22 @@ class Config:
 
 
 config = Config()
+
+
+@contextmanager
+def by_counts() -> Iterator[None]:
+    """Inside, and in processes that are started there, `settle` is "model" where nobody has said another one: what is found
+    then depends on no clock."""
+    if config.settle != MEASURE or SETTLE in os.environ:
+        yield
+        return
+    os.environ[SETTLE] = config.settle = MODEL
+    try:
+        yield
+    finally:
+        os.environ.pop(SETTLE, None)
+        if config.settle == MODEL:
+            config.settle = MEASURE
 
 
 def cache_folder() -> str | None:

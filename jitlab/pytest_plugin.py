@@ -9,15 +9,19 @@
             step(...)
 
 `--jitlab-max-retraces N` (or `jitlab_max_retraces = N` in the ini file) holds for every test that has no limit of its own.
+Which calls run as Python is decided by counts (`jl.config.settle` is "model", where JITLAB_SETTLE says nothing else): no test's
+outcome depends on a clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from jitlab.config import by_counts
 
 if TYPE_CHECKING:
     from jitlab.report.expect import Expectations
@@ -34,6 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     text = 'jitlab(retraces=0, kernels="<=2", fallbacks=0, fused=[("exp", "sum")]): what the test may do, in jl.expect\'s words'
     config.addinivalue_line("markers", text)
+    stack = ExitStack()
+    stack.enter_context(by_counts())
+    config.add_cleanup(stack.close)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,9 +49,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     expectations = expectations_of(item)
     if expectations is None:
         return (yield)
-    from jitlab.report import record
+    from jitlab.report.expect import planned
 
-    with record() as recording:
+    with planned() as recording:
         result = yield
     wrong = expectations.wrong(recording.report())
     if wrong:

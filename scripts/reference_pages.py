@@ -52,9 +52,11 @@ def commands() -> str:
         f"`jitlab check` ends with {cli.GOOD} where all is as well as it was, {cli.WORSE} where something is worse, and"
         f" {cli.NOT_CHECKED} where nothing could be checked.",
         "## pytest", "jitlab is a plugin of pytest: `@pytest.mark.jitlab(...)` for a test and the fixture `jitlab_expect` for a"
-        " part of one take the words of [`jl.expect`](reports.md); `--jitlab-max-retraces N` holds every test to it.",
+        " part of one take the words of [`jl.expect`](reports.md); `--jitlab-max-retraces N` holds every test to it."
+        " Which calls run as Python is decided by counts in it, as in `jitlab check`, where `JITLAB_SETTLE` says nothing else.",
         "## Environment", "| variable | what it does |\n|---|---|\n| `JITLAB_CACHE=0` | no machine code is kept on disk:"
-        " `jl.config.cache` begins as False |\n| `JITLAB_CACHE_DIR` | the folder in which it is kept |\n| `TF_XLA_FLAGS`,"
+        " `jl.config.cache` begins as False |\n| `JITLAB_CACHE_DIR` | the folder in which it is kept |\n"
+        "| `JITLAB_SETTLE` | `measure`, `model` or `off`: as `jl.config.settle` begins |\n| `TF_XLA_FLAGS`,"
         " `XLA_FLAGS` | [flags](flags.md) |",
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"

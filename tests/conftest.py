@@ -21,9 +21,9 @@ patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.to
 hypothesis.settings.register_profile("same", derandomize=True, **patient)
 hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") else "same")
 
-# Tests look at what is compiled; test_settling.py at which way calls go. The variable is for the processes that tests start:
-# pytest's plugin has imported jitlab by now.
-jl.config.settle = os.environ.setdefault("JITLAB_SETTLE", "off")
+# Which way calls go is decided by counts, as for everybody who has the plugin. Who wants "measure" says so, with planned times.
+# The variable is for the processes that tests start: pytest's plugin has imported jitlab by now.
+jl.config.settle = os.environ.setdefault("JITLAB_SETTLE", "model")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -1,6 +1,7 @@
 """`jitlab report` and `jitlab check`, on scripts and notebooks written here."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import nbformat
 import pytest
 
 from jitlab import cli
+from jitlab.config import config
 
 SCRIPT = """\
 import sys
@@ -103,8 +105,23 @@ def test_a_script_is_checked_against_its_baseline(script, tmp_path, capsys):
     assert "1 changed, none of them worse" in capsys.readouterr().out
 
 
+SAYS_HOW = "import os, jitlab as jl\nassert jl.config.settle == os.environ['JITLAB_SETTLE'] == 'model'\n"
+
+
+@pytest.fixture
+def no_setting(monkeypatch):
+    """Nobody has said how calls settle."""
+    monkeypatch.delenv("JITLAB_SETTLE")
+    monkeypatch.setattr(config, "settle", "measure")
+
+
+def test_what_a_script_does_is_decided_by_counts(script, tmp_path, no_setting):
+    assert cli.main(["check", script(SAYS_HOW + SCRIPT), "--baseline", str(tmp_path / "base.json"), "--update"]) == 0
+    assert config.settle == "measure" and "JITLAB_SETTLE" not in os.environ
+
+
 CELLS = (
-    "import numpy as np, jitlab as jl",
+    f"import numpy as np, jitlab as jl\n{SAYS_HOW}",
     "%%jit\ny = np.exp(np.ones(1000)) * 2",
     "@jl.function\ndef f(x, k):\n    return np.exp(x).sum() * k",
     "for i in range(3):\n    f(y, np.float64(i))",
@@ -118,7 +135,7 @@ def notebook(path, cells):
 
 
 @pytest.mark.slow
-def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys):
+def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys, no_setting):
     path, base = tmp_path / "lesson.ipynb", str(tmp_path / "base.json")
     assert cli.main(["check", notebook(path, CELLS), "--baseline", base, "--update"]) == 0
     facts = json.loads((tmp_path / "base.json").read_text())["cells"]

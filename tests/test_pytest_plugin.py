@@ -4,6 +4,8 @@ from importlib.metadata import entry_points
 
 import pytest
 
+from jitlab.config import config
+
 pytest_plugins = ["pytester"]
 
 PROGRAM = """
@@ -144,3 +146,61 @@ def test_a_word_that_is_none_is_refused(session, mark, says):
     result = session(f"@pytest.mark.jitlab({mark})\ndef test_it():\n    pass\n")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([says])
+
+
+@pytest.mark.parametrize("said, found", [(None, "model"), ("measure", "measure"), ("off", "off")])
+def test_calls_settle_by_counts_where_nobody_says_otherwise(session, monkeypatch, said, found):
+    monkeypatch.setattr(config, "settle", said or "measure")
+    monkeypatch.delenv("JITLAB_SETTLE")
+    if said is not None:
+        monkeypatch.setenv("JITLAB_SETTLE", said)
+    result = session(
+        f"""
+        import os
+
+        def test_setting():
+            assert jl.config.settle == "{found}" and os.environ["JITLAB_SETTLE"] == "{found}"
+        """.replace("\n        ", "\n")
+    )
+    result.assert_outcomes(passed=1)
+    assert config.settle == (said or "measure")
+
+
+IN_PIECES = """
+@jl.jit
+def f(x, log):
+    y = np.tanh(x) + 1
+    log.append(len(log))
+    return y * 2
+
+def many():
+    for _ in range(20):
+        f(x, [])
+"""
+
+
+def test_what_is_expected_is_said_of_what_is_compiled_in_every_thread(session):
+    """By counts its pieces do not pay: without an expectation it would be Python's by now."""
+    result = session(
+        IN_PIECES
+        + """
+from threading import Thread
+
+@pytest.mark.jitlab(kernels=2, statements=1)
+def test_of_a_marker():
+    many()
+
+def test_of_a_block_and_its_threads(jitlab_expect):
+    many()
+    (trial,) = f._trials.values()
+    assert trial.way == "Python"
+    with jitlab_expect(kernels=2, statements=1):
+        many()
+        thread = Thread(target=many)
+        thread.start()
+        thread.join()
+    with pytest.raises(AssertionError, match="kernels: 2, expected 0"), jitlab_expect(kernels=0):
+        many()
+""",
+    )
+    result.assert_outcomes(passed=2)

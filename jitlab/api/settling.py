@@ -20,6 +20,7 @@ from jitlab import events
 from jitlab.capture.drivers.driver import pays
 from jitlab.capture.effort import Effort
 from jitlab.capture.refusals import Refusal
+from jitlab.config import NEVER, config
 from jitlab.costs import waited_ns
 from jitlab.messages import Message
 from jitlab.support.later import Later
@@ -227,14 +228,27 @@ def disturbed() -> None:
 
 
 @contextmanager
-def compiled_calls() -> Iterator[None]:
-    """Inside, every call of this thread runs compiled: somebody asks what the compiler does."""
+def compiled_calls(*, of_all_threads: bool = False) -> Iterator[None]:
+    """Inside, every call of this thread, or of all threads, runs compiled: somebody asks what the compiler does."""
     with events.busy:  # C code asks that alone
+        if of_all_threads:
+            _asking.append(None)
         here.compiled += 1
         try:
             yield
         finally:
             here.compiled -= 1
+            if of_all_threads:
+                _asking.pop()
+
+
+#: One for each who asks of all threads.
+_asking: list[None] = []
+
+
+def may_settle() -> bool:
+    """May calls of this thread run as Python because that takes less time?"""
+    return config.settle != NEVER and not here.compiled and not _asking
 
 
 def clock() -> int:

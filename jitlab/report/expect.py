@@ -15,7 +15,7 @@ from jitlab.errors import OptionError
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 
-from .recording import record
+from .recording import Recording, record
 from .render import wording
 from .report import Report
 
@@ -67,9 +67,17 @@ def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsInde
 
 @contextmanager
 def _expecting(expectations: Expectations) -> Iterator[None]:
-    with compiled_calls(), record() as recording:
+    with planned() as recording:
         yield
     expectations.check(recording.report())
+
+
+@contextmanager
+def planned() -> Iterator[Recording]:
+    """What is expected is said of what the compiler makes, whichever way calls would go: inside, all run compiled, and are
+    recorded."""
+    with compiled_calls(of_all_threads=True), record() as recording:
+        yield recording
 
 
 class Expectations:

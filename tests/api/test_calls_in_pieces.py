@@ -138,7 +138,9 @@ def test_arguments_of_a_call_in_pieces_are_bound_as_python_binds_them(make, call
         np.testing.assert_array_equal(traced(*args, **kwargs), plain(*args, **kwargs))
 
 
-def test_each_call_of_a_piece_is_counted_once_and_its_capture_with_it():
+def test_each_call_of_a_piece_is_counted_once_and_its_capture_with_it(monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
+
     @jl.jit
     def waits(x):
         y = x * 2

@@ -248,14 +248,14 @@ def assert_same(found, expected):
 
 def entered(f, settle, *args):
     """The pieces that a second call enters, and the reasons for which Python ran statements."""
-    jl.config.settle = settle
+    before, jl.config.settle = jl.config.settle, settle
     try:
         compiled, heard = jl.jit(f), []
         compiled(*args)
         with events.listen(heard.append):
             compiled(*args)
     finally:
-        jl.config.settle = "off"
+        jl.config.settle = before
     kinds = [event.kind for event in heard]
     return kinds.count("function-called"), {event.reason for event in heard if event.kind == "statement-ran"}
 
@@ -313,9 +313,5 @@ def test_pieces_of_large_arrays_stay():
 
 
 def test_who_asks_what_is_compiled_sees_all_pieces():
-    jl.config.settle = "model"
-    try:
-        report = jl.explain(jl.jit(peaks), np.random.default_rng(3).random(300), [])
-    finally:
-        jl.config.settle = "off"
+    report = jl.explain(jl.jit(peaks), np.random.default_rng(3).random(300), [])
     assert sum(cluster.calls for cluster in report.clusters) >= 298

@@ -56,7 +56,7 @@ from jitlab.capture.effort import TOO_MUCH, at_most
 from jitlab.capture.positions import PACKAGE
 from jitlab.capture.refusals import CHANGES, reason_of_run
 from jitlab.compile import compile_trace
-from jitlab.config import MEASURE, MODEL, NEVER, config
+from jitlab.config import MEASURE, MODEL, config
 from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.ir.size_facts import SizeFacts, noting
@@ -142,7 +142,7 @@ class Jit(SizeFamilies):
                     if trace.costs.calls >= trace.next_entry:
                         self._served_by_c(args, kwargs)
                     return self._perform(trace, args, *gathered)
-            if self._may_settle and config.settle != NEVER and not settling.here.compiled:
+            if self._may_settle and settling.may_settle():
                 return self._settling_call(args, kwargs)
             result = self._compiled_call(args, kwargs)
             if not self._may_settle:

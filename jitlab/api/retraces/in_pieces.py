@@ -6,11 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
-from jitlab.api.settling import disturbed, here
+from jitlab.api.settling import disturbed, here, may_settle
 from jitlab.capture import Change
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
 from jitlab.capture.drivers.run_events import Observer
-from jitlab.config import NEVER, config
 from jitlab.events import Cause
 from jitlab.messages import Message, capital, units
 from jitlab.support.lazy_dataclass import dataclass
@@ -72,7 +71,7 @@ class PiecesTold(Observer):
             warm_up(trace)
 
     def may_settle(self) -> bool:
-        return config.settle != NEVER and not here.compiled
+        return may_settle()
 
     def ended(self, pieces: int, captured: int, python_ns: float) -> None:
         here.counts = pieces, captured, python_ns
