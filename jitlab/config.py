@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field, fields
 from typing import Any
@@ -21,6 +21,8 @@ SETTLE = "JITLAB_SETTLE"
 
 #: Is `settle` "off"? C code reads the word.
 settle_is_off = ctypes.c_int64(0)
+#: Who is told that a setting was made.
+told: list[Callable[[], None]] = []
 
 
 @dataclass
@@ -84,6 +86,8 @@ class Config:
         object.__setattr__(self, name, value)
         if name == "settle":
             settle_is_off.value = value == NEVER
+        for tell in told:
+            tell()
 
 
 config = Config()

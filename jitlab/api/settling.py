@@ -2,7 +2,7 @@
 
 Both ways do what Python does, so each call runs once, one way: while nothing is decided the ways take turns, and effects,
 random numbers and exceptions happen once. A decision is of one kind of call: the types of its arguments, and the number of
-their elements in powers of two. It stands for as long as the function and `jl.config.settle`.
+their elements in powers of two. It stands until the function has other code, or a setting that it hangs on is another one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from jitlab import events
 from jitlab.capture.drivers.driver import pays
 from jitlab.capture.effort import Effort
 from jitlab.capture.refusals import Refusal
-from jitlab.config import NEVER, config
+from jitlab.config import NEVER, config, told
 from jitlab.costs import waited_ns
 from jitlab.messages import Message
 from jitlab.support.later import Later
@@ -249,6 +250,38 @@ _asking: list[None] = []
 def may_settle() -> bool:
     """May calls of this thread run as Python because that takes less time?"""
     return config.settle != NEVER and not here.compiled and not _asking
+
+
+class Deciding:
+    """A function whose calls are decided on."""
+
+    def __init__(self) -> None:
+        _deciding.add(self)
+
+    def reopen(self) -> None:
+        """Nothing is decided any more."""
+        raise NotImplementedError
+
+
+_deciding: WeakSet[Deciding] = WeakSet()
+
+
+def configuration() -> tuple[Any, ...]:
+    """The settings that decisions hang on."""
+    return config.settle, config.global_jit_level, config.min_cluster_size, config.max_cluster_size
+
+
+def _look_at_settings() -> None:
+    """What was decided under other settings is decided anew. (While `settle` is "off" nothing is, and nothing forgotten.)"""
+    global _settings
+    if config.settle != NEVER and _settings != (now := configuration()):
+        _settings = now
+        for function in list(_deciding):
+            function.reopen()
+
+
+_settings: tuple[Any, ...] = configuration()
+told.append(_look_at_settings)
 
 
 def clock() -> int:

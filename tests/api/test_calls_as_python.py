@@ -177,12 +177,12 @@ def test_while_somebody_is_busy_listens_or_wants_compiled_code_python_is_asked()
 
 def test_the_setting_is_asked_at_each_call(monkeypatch):
     f = settled(body, (1,))
-    monkeypatch.setattr(jl.config, "settle", "model")
-    assert frames_of(lambda: f(1)) == ["body"]
     monkeypatch.setattr(jl.config, "settle", "off")
     assert frames_of(lambda: f(1))[0] != "body"
     monkeypatch.setattr(jl.config, "settle", "measure")
     assert frames_of(lambda: f(1)) == ["body"]
+    monkeypatch.setattr(jl.config, "settle", "model")
+    assert frames_of(lambda: f(1))[0] != "body"  # decided under another one
 
 
 def test_a_recording_around_it_takes_its_operations():
@@ -196,6 +196,8 @@ def test_a_recording_around_it_takes_its_operations():
 def test_other_python_code_is_found():
     f = settled(body, (1,))
     f.python_function = lambda n: n + 1
+    assert f(1) == 2 and frames_of(lambda: f(1)) != ["<lambda>"]  # it is decided anew
+    settled(f, (1,))
     assert f(1) == 2 and frames_of(lambda: f(1)) == ["<lambda>"]
     f.python_function.__code__ = (lambda n: n - 1).__code__
     assert f(1) == 0

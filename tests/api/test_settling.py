@@ -302,6 +302,81 @@ def test_a_decision_goes_with_the_setting(plan, monkeypatch):
     assert recording.report().kernels
 
 
+def decided(plan, python, f=None):
+    """A function for which it is decided that calls run as Python, or compiled, by what Python takes."""
+    if f is None:
+        f, _ = in_pieces()
+    plan.takes.update({COMPILED: 9000, PYTHON: python})
+    for _ in range(20):
+        f(np.ones(3))
+    return f
+
+
+CHANGES = [("settle", "model"), ("global_jit_level", "OFF"), ("min_cluster_size", 2), ("max_cluster_size", 100)]
+
+
+@pytest.mark.parametrize("name, value", CHANGES)
+@pytest.mark.parametrize("python, way", [(1000, PYTHON), (90_000, COMPILED)])
+def test_a_setting_that_bears_on_it_reopens_a_decision(plan, monkeypatch, python, way, name, value):
+    f, whole = decided(plan, python), decided(plan, python, jl.jit(lambda x: np.tanh(x) * 2))
+    assert trial_of(f).way == trial_of(whole).way == way
+    plan.ways.clear()
+    monkeypatch.setattr(jl.config, "history_runs", 7)  # that has nothing to do with it
+    f(np.ones(3)), whole(np.ones(3))
+    assert trial_of(f).way == trial_of(whole).way == way and not plan.ways
+    monkeypatch.setattr(jl.config, name, value)
+    assert not f._trials and not whole._trials
+    f(np.ones(3)), whole(np.ones(3))
+    assert plan.ways == ([] if name == "settle" else [COMPILED, COMPILED])  # C answers neither
+    decided(plan, 1000, whole)
+    assert trial_of(whole).way == ("" if name == "settle" else PYTHON)
+
+
+@pytest.mark.parametrize("python", [1000, 90_000])
+def test_other_code_reopens_a_decision(plan, python):
+    def body(x):
+        return x * 2
+
+    f = decided(plan, python, jl.jit(body))
+    assert trial_of(f).way
+    f.python_function = lambda x: x * 3
+    assert f(np.ones(3)).tolist() == [3, 3, 3] and not trial_of(f).way and trial_of(f).calls == 1
+
+    g = jl.jit(body)
+    for _ in range(FIRST_CALLS + 1):
+        g(np.ones(3))
+    body.__code__ = (lambda x: x * 5).__code__
+    assert g(np.ones(3)).tolist() == [5, 5, 5] and trial_of(g).calls == 1
+
+
+def test_a_function_that_is_made_again_is_undecided(plan):
+    functions = []
+    for _ in range(2):
+        names = {"jl": jl}
+        exec(compile("f = jl.jit(lambda x: x * 2)", "<a cell>", "exec"), names)
+        functions.append(decided(plan, 1000, names["f"]))
+    plan.ways.clear()
+    made = {"jl": jl}
+    exec(compile("f = jl.jit(lambda x: x * 2)", "<a cell>", "exec"), made)
+    made["f"](np.ones(3))
+    assert plan.ways == [COMPILED] and [trial_of(f).way for f in functions] == [PYTHON, PYTHON]
+
+
+def test_what_is_reopened_while_a_call_is_under_way_stays_open(plan):
+    """The call was one of those that C hands on from then on."""
+    f, _ = in_pieces()
+    decided(plan, 1000, f)
+    kind, trial = next(iter(f._trials.items()))
+    f.reopen()
+    f._called_as_python(kind, trial, (np.ones(3),), {})
+    trial.as_python = 100
+    f._called_as_python(kind, trial, (np.ones(3),), {})
+    assert not f.in_front._calls
+    plan.ways.clear()
+    f(np.ones(3))
+    assert plan.ways == [COMPILED]
+
+
 def test_the_setting_is_checked():
     with pytest.raises(OptionError, match=r'"measure", "model" or "off"'):
         jl.config.settle = "always"

@@ -23,7 +23,7 @@ from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
-from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Trial, kind_of_call
+from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Deciding, Trial, kind_of_call
 from jitlab.api.size_families import SizeFamilies
 from jitlab.capture import (
     MOST_TRACES,
@@ -82,7 +82,7 @@ else:  # for calls that are not captured whole
 MOST_CALLERS = 100
 
 
-class Jit(SizeFamilies):
+class Jit(SizeFamilies, Deciding):
     """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
 
     `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
@@ -119,12 +119,14 @@ class Jit(SizeFamilies):
         self._is_checked = False
         self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
         self._trials: dict[settling.Kind, Trial] = {}
+        self._decided_for = self._what_runs()
         self.in_front = InFront(Jit.__call__, self)
         self._body: function_body.Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
         self._follow(class_of(self))
         self._observer = PiecesTold(self.ledger, frequency_of(python_function))
+        Deciding.__init__(self)
         default_target().prepare()
         if options.capture_mode == "bytecode":
             bytecode.read_bytecode(self._code_function())
@@ -161,6 +163,8 @@ class Jit(SizeFamilies):
 
     def _settling_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that goes the way that is decided for its kind, or is one of those that decide."""
+        if self._decided_for is not self._what_runs():
+            self.reopen()
         kind = kind_of_call(args, kwargs)
         trial = self._trials.get(kind) or self._new_trial(kind)
         if trial.way == PYTHON:
@@ -174,7 +178,7 @@ class Jit(SizeFamilies):
             if trial.way == COMPILED or config.settle != MEASURE:
                 result = self._compiled_call(args, kwargs, trial)
                 trace = self._last  # the one that has just run
-                if trial.way and not trial.pieces and trace is not None:
+                if trial.way and not trial.pieces and trace is not None and self._trials.get(kind) is trial:
                     if not trace.stays_compiled:
                         trace.stays_compiled, trace.next_entry = True, trace.costs.calls
                     self._served_by_c(args, kwargs)
@@ -192,6 +196,21 @@ class Jit(SizeFamilies):
         if self._body is False:
             trial.way = PYTHON
         return result
+
+    def reopen(self) -> None:
+        if self._decided_for is not (runs := self._what_runs()):
+            self._decided_for, self._last, self._body = runs, None, None
+            for known in (self._traces, self._recent, self._families, self._sizes, self._refused, self._failed):
+                known.clear()
+        self._trials.clear()
+        if self._may_settle:
+            for trace in (*(trace for trace, _ in list(self._recent.values())), *list(self._sizes.values())):
+                trace.stays_compiled = False
+        self.in_front.renew(self)
+
+    def _what_runs(self) -> Any:
+        """What has other code when it is another."""
+        return getattr(self.python_function, "__code__", self.python_function)
 
     def _tried_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial) -> Any:
         """A call runs as it would if it were decided that such calls run compiled."""

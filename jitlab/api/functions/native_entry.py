@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitlab import events
-from jitlab.api.settling import Kind
+from jitlab.api.settling import PYTHON, Kind
 from jitlab.capture import CallTrace, Trace
 from jitlab.capture.guards.described_calls import Described, Undescribed
 from jitlab.capture.guards.described_lookups import DescribedLookup
@@ -180,7 +180,8 @@ class InFront:
         keys = [(value.dtype, value.ndim) if type(value) is np.ndarray else (type(value), -1) for value in values]
         call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1])
         with locks.Released(self._lock), self._lock:
-            if len(self._calls) < self.MOST:
+            known = function._trials.get(kind)
+            if len(self._calls) < self.MOST and known is not None and known.way == PYTHON:  # still
                 self._calls[kind] = call
                 with suppress(MemoryError):  # the call itself needs none of it
                     self._set(function)
@@ -192,13 +193,16 @@ class InFront:
                 self._set(function)
 
     def renew(self, function: Jit) -> None:
-        """The function has another Python function."""
+        """The function has another Python function, or nothing is decided of its calls any more."""
         with locks.Released(self._lock), self._lock:
             self._direct.code = getattr(function._code_function(), "__code__", None)
+            is_in_front = bool(self._calls or self._compiled)
+            self._calls.clear()
             self._compiled.clear()
             self._forms.clear()
             self.tried = None, None
-            self._set(function)
+            if is_in_front:
+                self._set(function)
 
     def _set(self, function: Jit) -> None:
         stops = (events.busy.word, native_call_log.watched, settle_is_off)
@@ -218,7 +222,7 @@ class InFront:
 
 def _set_python_function(function: Jit, value: Any) -> None:
     vars(function)["python_function"] = value
-    function.in_front.renew(function)
+    function.reopen()
 
 
 #: In the class of a function with C in front, which has to know of another Python function.
