@@ -313,7 +313,7 @@ class Driver:
         if statement.plain_reason is not None and (statement.is_whole or not self.take_apart(at)):
             return self.uncaptured(at, statement.plain_reason)
         if at in self.here.retired:
-            return self.uncaptured(at, _RETIRED)
+            return self.uncaptured(at, self.here.retired[at])
         for trace in self.here.traces.get(at, ()):
             gathered = trace.gather(self.cells)
             if gathered is not None:
@@ -325,7 +325,7 @@ class Driver:
                 return self.perform(renewed, *gathered, at)
         failed = failed_of(self.here.traces.get(at, ()), self.cells)
         if useless(failed) and self.observer.may_settle():
-            self.here.retired.add(at)
+            self.here.retired[at] = _OTHERS
             return self.uncaptured(at, _OTHERS)
         if here.effort is not None and not here.effort.begins():
             return self.uncaptured(at, _BUDGET)
@@ -341,7 +341,7 @@ class Driver:
         known = self.here.traces.setdefault(at, [])
         known.insert(0, made)
         if len(known) > MOST_TRACES:
-            self.here.retired.add(at)
+            self.here.retired[at] = _RETIRED
             known.clear()
         gathered = made.gather(self.cells)
         if gathered is None:

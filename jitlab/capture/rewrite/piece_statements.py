@@ -118,7 +118,7 @@ class Segment:
 
     statements: list[Statement] = field(default_factory=list)
     traces: dict[int, list[PieceTrace]] = field(default_factory=dict)
-    retired: set[int] = field(default_factory=set)
+    retired: dict[int, Refusal] = field(default_factory=dict)
     newer: Segment | None = None
 
     @property
@@ -130,7 +130,7 @@ class Segment:
         more = len(steps) - 1
         across = {n for n, traces in self.traces.items() if n <= at and any(n + trace.length > at for trace in traces)}
         traces = {n if n <= at else n + more: traces for n, traces in self.traces.items() if n not in across}
-        retired = {n if n <= at else n + more for n in self.retired}
+        retired = {n if n <= at else n + more: reason for n, reason in self.retired.items()}
         self.newer = Segment([*self.statements[:at], *steps, *self.statements[at + 1 :]], traces, retired)
         return self.newer
 
