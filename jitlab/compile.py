@@ -26,10 +26,10 @@ from jitlab.ir import Clustering, Graph, Options
 from jitlab.ir.size_facts import here, noting
 from jitlab.lower import lower
 from jitlab.passes import copy_at_devices, order_operations, run_passes
-from jitlab.runtime import Executable, is_watched
+from jitlab.runtime import Executable, is_watched, kept_plans
 from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
-from jitlab.runtime.other_sizes import Late, form_of_graph, serve, varied
+from jitlab.runtime.other_sizes import Late, Served, form_of_graph, serve, varied
 from jitlab.targets.devices import target_for
 
 
@@ -37,7 +37,7 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
     """Compile what was captured. Gives what runs the trace; one that must not run raises its InternalError at each call."""
     near, trace.near = trace.near, ()
     try:
-        late = _late(trace, options, near) if near else None
+        late = None if _is_seen(trace) else (_late(trace, options, near) if near else None) or _from_disk(trace, options)
         if late is not None:
             trace.executable = late
             return late.run
@@ -46,21 +46,42 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
         return partial(_raise, error)
 
 
+def _is_seen(trace: Trace) -> bool:
+    """Must its stages run now? Somebody is told of them, or it does more than give results."""
+    return bool(trace.writes or trace.lasting or events.active() or is_watched() or read_flags().given)
+
+
 def _late(trace: Trace, options: Options, near: Sequence[Any]) -> Executable | None:
     """What another executable serves: of the same graph but for the values of sizes, of which it asked no other question."""
-    if trace.writes or trace.lasting or events.active() or is_watched() or read_flags().given:
-        return None
-    options, graph, name, number = settled(options), trace.graph, trace.name, trace.number
-    form = form_of_graph(graph)
+    options, form = settled(options), form_of_graph(trace.graph)
     for other in near:
         if isinstance(other, Executable) and other.options == options and varied(other, near) and other.form[0] == form:
-            served = serve(other, graph.symbol_values())
+            served = serve(other, trace.graph.symbol_values())
             if served is not None:
-                return Late(
-                    served, lambda: clustered(simplified(graph, options, name, number), options, name), lower,
-                    target_for, function=name, trace=number, level=options.level, captured=graph, options=options,
-                )  # fmt: skip
+                return _served(Late, served, trace, options)
     return None
+
+
+def _from_disk(trace: Trace, options: Options) -> Executable | None:
+    """What a plan serves that was kept by some process."""
+    options = settled(options)
+    with noting(None):
+        known = kept_plans.found(trace.graph, options, target_for(""))
+    if known is None:
+        return None
+    served, codes = known
+    made = _served(kept_plans.FromDisk, served, trace, options)
+    made.costs.kernels = codes
+    return made
+
+
+def _served(kind: type[Late], served: Served, trace: Trace, options: Options) -> Late:
+    """Runs a trace by `served`; its stages run when somebody looks."""
+    graph, name, number = trace.graph, trace.name, trace.number
+    return kind(
+        served, lambda: clustered(simplified(graph, options, name, number), options, name), lower, target_for, function=name,
+        trace=number, level=options.level, captured=graph, options=options,
+    )  # fmt: skip
 
 
 def _dump(clustering: Clustering, trace: Trace, executable: Executable) -> None:
@@ -95,6 +116,8 @@ def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[
     with noting(None):
         _dump(clustering, trace, executable)
     trace.executable = executable
+    if not (trace.writes or trace.lasting or read_flags().given):
+        kept_plans.keep_later(executable)
     return _all_or_nothing(executable) if trace.writes else executable.run
 
 

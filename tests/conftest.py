@@ -98,6 +98,14 @@ def interrupts_are_heard():
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_kept_plans():
+    """Stages run, whatever tests before have left on disk. With JITLAB_TEST_PLANS set plans are kept and found."""
+    from jitlab.targets.cpu_llvm.cpu_target import CPU
+
+    CPU.keeps_plans = bool(os.environ.get("JITLAB_TEST_PLANS"))
+
+
+@pytest.fixture(autouse=True, scope="session")
 def no_measured_peaks():
     """Reports say the same on every machine; tests of bounds name their own peaks."""
     from jitlab.report.build import build_report

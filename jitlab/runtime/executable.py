@@ -101,6 +101,7 @@ class Executable:
         self.form: Any = None  # of it all but the values of sizes (other_sizes.py)
         self.varied: frozenset[str] = frozenset()  # symbols in which recordings of the same form differed
         self.facts: SizeFacts | None = None  # what was asked of sizes, where somebody notes that
+        self.when_compiled: Callable[[Executable], None] | None = None  # told of each variant
         locks.own(self)
         self._last_use = _last_uses(clustering)
         self._held_until = held_until(clustering.steps)
@@ -362,7 +363,14 @@ class Executable:
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
+            if self.when_compiled is not None:
+                self.when_compiled(self)
         return variant
+
+    def _compile_in_rows(self) -> None:
+        """Each cluster, for inputs that lie row by row."""
+        for cluster in self.clustering.clusters:
+            self._variant(cluster, tuple("C" for _ in cluster.inputs), NONE)
 
     def _tell_variant(
         self, cluster: Cluster, others: Sequence[tuple[str, ...]], layouts: tuple[str, ...], started: int, spent_ns: int

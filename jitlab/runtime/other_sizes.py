@@ -1,4 +1,4 @@
-"""Runs for other sizes than a trace was recorded with: its machine code, launched with other numbers. No stage runs."""
+"""Launches without stages: for other sizes than a trace was recorded with, its machine code is given other numbers."""
 
 from __future__ import annotations
 
@@ -11,32 +11,30 @@ import numpy as np
 from jitlab import events
 from jitlab.costs import Costs
 from jitlab.ir import Cluster, Clustering, Extent, Graph, Node, poly
-from jitlab.ir.size_facts import noting
+from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.support import locks
-from jitlab.targets.target import Launcher, Target
+from jitlab.targets.target import Device, Launcher, Target
 
 from .executable import NONE, Executable, Lower, is_watched, next_number
 
 
-class OtherSizes:
-    """Runs an executable whose facts about sizes hold for these values of its symbols, too."""
+class Served:
+    """Launches of a graph's clusters, one after the other, with arrays that lie row by row. Nothing in them can fail."""
 
-    def __init__(self, executable: Executable, values: Mapping[str, int]) -> None:
-        target = executable.only_target
-        assert target is not None, "clusters on several devices"
-        self._graph, self._device = executable.graph, target.device
-        self._steps: list[tuple[Cluster, Launcher]] = []
-        for cluster in executable.clustering.clusters:
-            known = executable._variants[variant_key(cluster)].launcher
-            symbols = {name: origin.evaluate(values) for name, origin in known.lowered.origins.items()}
-            launcher = target.launcher(replace(known.lowered, symbol_values=symbols), known.code)
-            launcher.results = [(shape_of(node, values), node.dtype) for node in known.lowered.outputs]
-            self._steps.append((cluster, launcher))
+    def __init__(
+        self, parameters: Sequence[Node], outputs: Sequence[Node], device: Device, steps: Sequence[tuple[Cluster, Launcher]]
+    ) -> None:  # fmt: skip
+        self._parameters, self._outputs, self._device, self._steps = parameters, outputs, device, steps
+
+    def takes(self, arguments: Sequence[Any]) -> bool:
+        """Do these lie as the launches want them, without a copy?"""
+        device = self._device
+        return all(type(a) is not device.array_type or device.layout_of(a) == "C" for a in arguments)
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """The graph's outputs."""
         device = self._device
-        values: dict[Node, Any] = dict(zip(self._graph.parameters, arguments, strict=True))
+        values: dict[Node, Any] = dict(zip(self._parameters, arguments, strict=True))
         for cluster, launcher in self._steps:
             arrays = [values[node] for node in cluster.inputs]
             arrays = [array if type(array) is device.array_type else device.array(array) for array in arrays]
@@ -46,7 +44,20 @@ class OtherSizes:
             assert failed is None, "a check failed where there is none"
             for node, out in zip(launcher.lowered.outputs, outputs, strict=True):
                 values[node] = out if out.ndim else out[()]
-        return [values[node] for node in self._graph.outputs]
+        return [values[node] for node in self._outputs]
+
+
+def other_sizes(executable: Executable, values: Mapping[str, int]) -> Served:
+    """What runs an executable whose facts about sizes hold for these values of its symbols, too."""
+    target, steps = executable.only_target, []
+    assert target is not None, "clusters on several devices"
+    for cluster in executable.clustering.clusters:
+        known = executable._variants[variant_key(cluster)].launcher
+        symbols = {name: origin.evaluate(values) for name, origin in known.lowered.origins.items()}
+        launcher = target.launcher(replace(known.lowered, symbol_values=symbols), known.code)
+        launcher.results = [(shape_of(node, values), node.dtype) for node in known.lowered.outputs]
+        steps.append((cluster, launcher))
+    return Served(executable.graph.parameters, executable.graph.outputs, target.device, steps)
 
 
 class Late(Executable):
@@ -55,9 +66,10 @@ class Late(Executable):
     `settings`: of the Executable. `make`: gives its clustering."""
 
     is_made = False  # its stages have run
+    serves_sizes = False  # may it be launched with other numbers itself, once they have?
 
     def __init__(
-        self, served: OtherSizes, make: Callable[[], Clustering], lower: Lower, target_for: Callable[[str], Target],
+        self, served: Served, make: Callable[[], Clustering], lower: Lower, target_for: Callable[[str], Target],
         **settings: Any,
     ) -> None:  # fmt: skip
         self._served, self._late = served, (make, lower, target_for, settings)
@@ -65,7 +77,9 @@ class Late(Executable):
             setattr(self, name, settings[name])
         locks.own(self)
         self.costs = Costs()
-        self.form, self.varied, self.facts, self.is_trial = None, frozenset(), None, False
+        self.form, self.varied, self.is_trial = None, frozenset(), False
+        if not self.serves_sizes:
+            self.facts = None
         self.number = next_number(self)
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
@@ -80,29 +94,32 @@ class Late(Executable):
         with locks.Released(self._lock), self._lock:
             if not self.is_made:
                 make, lower, target_for, settings = self._late
-                costs, number = self.costs, self.number
-                with noting(None), costs.spending():
-                    whole = Executable(make(), lower, target_for, **settings, is_trial=True)
-                own = {"costs": costs, "number": number, "is_trial": False, "_lock": self._lock, "is_made": True}
-                vars(self).update({**vars(whole), **own})
+                costs, number, facts = self.costs, self.number, SizeFacts() if self.serves_sizes else None
+                with noting(facts), costs.spending():
+                    clustering = make()
+                    with noting(None):
+                        whole = Executable(clustering, lower, target_for, **settings, is_trial=True)
+                own = {"costs": costs, "number": number, "is_trial": False, "_lock": self._lock, "facts": facts}
+                vars(self).update({**vars(whole), **own, "is_made": True})
         return vars(self)[name]
 
 
 def varied(executable: Executable, others: Iterable[Any]) -> frozenset[str]:
     """The symbols in which it differs from recordings that came out the same: what nobody has noted would have shown."""
-    mine = form_of(executable)
-    for other in others if mine is not None else ():
-        if other is not executable and isinstance(other, Executable) and form_of(other) == mine:
+    known = [other for other in others if other is not executable and isinstance(other, Executable)]
+    mine = form_of(executable) if known or executable.varied else None
+    for other in known if mine is not None else ():
+        if form_of(other) == mine:
             values = other._values
             executable.varied |= {name for name, n in executable._values.items() if values[name] != n}
     return executable.varied if mine is not None else frozenset()
 
 
-def serve(executable: Executable, values: Mapping[str, int]) -> OtherSizes | None:
+def serve(executable: Executable, values: Mapping[str, int]) -> Served | None:
     """What runs it for these values of its symbols, where that would be what a recording for them gives; `varied` was asked."""
     if any(values[name] != n and name not in executable.varied for name, n in executable._values.items()):
         return None
-    return OtherSizes(executable, values) if executable.facts is not None and executable.facts.hold(values) else None
+    return other_sizes(executable, values) if executable.facts is not None and executable.facts.hold(values) else None
 
 
 def variant_key(cluster: Cluster) -> Any:
@@ -113,14 +130,16 @@ def variant_key(cluster: Cluster) -> Any:
 def form_of(executable: Any) -> Any:
     """All of an executable but the values of sizes, to compare; None where it cannot be launched with other numbers:
     something in it can fail, is not made yet, or is asked of sizes in a way that nobody notes."""
-    if not isinstance(executable, Executable) or executable.facts is None or executable.facts.unknown:
+    if not isinstance(executable, Executable) or isinstance(executable, Late) and not executable.serves_sizes:
         return None
-    if isinstance(executable, Late):
+    if executable.facts is None or executable.facts.unknown:
         return None
     clusters = executable.clustering.clusters
     if len(clusters) != len(executable.clustering.steps) or executable.captured is None or executable.only_target is None:
         return None
     if executable.form is None:
+        if isinstance(executable, Late):
+            executable._compile_in_rows()
         lowered = [executable._variants.get(variant_key(cluster)) for cluster in clusters]
         parts = [None if variant is None else _form_of_lowered(variant.launcher) for variant in lowered]
         if None in parts:

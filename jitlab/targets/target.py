@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -226,6 +226,33 @@ class Target(ABC):
     @abstractmethod
     def listing(self, program: Program) -> Listing:
         """The code of a Program for people."""
+
+    keeps_plans = False  # is there a place where they are found by what they were made of?
+
+    @property
+    def has_plans(self) -> bool:
+        """May there be something in it?"""
+        return self.keeps_plans
+
+    def find_plan(self, form: bytes) -> bytes | None:
+        """What `keep_plan` was given for this form, in any process of this machine, sources and versions; None: nothing."""
+        return None
+
+    def keep_plan(self, form: bytes, plan: bytes) -> None:
+        """Keep a plan, to be found by its form."""
+        raise NotImplementedError
+
+    def kept(self, launcher: Launcher) -> tuple[Any, ...] | None:
+        """A launcher as plain data, of which `restored` makes one that does the same; None where its code is not kept."""
+        return None
+
+    def restored(self, kept: tuple[Any, ...], lowered: Lowered) -> Launcher | None:
+        """A launcher of what `kept` gave, for values as `lowered` has them, which has no Program; None: the code is gone."""
+        return None
+
+    def behind(self, job: Callable[[], None]) -> None:
+        """Do it after what is compiled in the background. Raises RuntimeError or MemoryError where no thread does."""
+        raise NotImplementedError
 
     def last_tier(self, program: Program) -> str:
         """The tier whose code runs in the end."""

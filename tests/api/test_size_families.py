@@ -17,7 +17,7 @@ from jitlab.ir.extents import Poly
 from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.lower import lower
 from jitlab.passes import run_passes
-from jitlab.runtime.other_sizes import Late, OtherSizes, form_of
+from jitlab.runtime.other_sizes import Late, Served, form_of
 
 _numbers = itertools.count()
 
@@ -238,7 +238,7 @@ def check_as_recorded(text, f, args):
     fresh(*args)
     real = trace_of(fresh, *args)
     serving = made.run.__self__
-    assert isinstance(serving, OtherSizes)
+    assert isinstance(serving, Served)
     assert form_of(real.executable) == form_of(made.executable)
     variants = [real.executable._variants[key].launcher for key in real.executable._variants]
     for (_, launcher), other in zip(serving._steps, variants, strict=True):

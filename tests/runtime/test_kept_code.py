@@ -67,6 +67,7 @@ def test_a_process_finds_what_another_compiled_without_writing_it_again(house, t
     ("ops/elementwise/arithmetic.py", 'instruction: ClassVar[str] = "mul"', 'instruction: ClassVar[str] = "add"'),
     ("targets/llvm/llvm_arithmetic.py", "return self.mul(x, x) if power == 2", "return x if power"),
     ("ir/programs/program.py", '"""All kernels', '"""Each kernel'),
+    ("passes/simplify.py", '"""The simplifying passes', '"""Simplifying passes'),
 ])  # fmt: skip
 def test_an_edit_of_what_writes_code_finds_none_of_the_old(house, tmp_path, file, before, after):
     values, _ = run(house, tmp_path)

@@ -15,7 +15,7 @@ from dataclasses import field
 from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from jitlab import events
 from jitlab.config import config
@@ -48,6 +48,7 @@ class MachineCode(Compiled):
     program: Scheduled
     run: Callable[[int], int] = lambda context: 0
     better: Future[None] | None = None
+    kept_as: str = ""  # its name on disk, once it is there
     address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)  # of `run`; C code reads it here
     _keep: list[Any] = field(default_factory=list)
 
@@ -87,15 +88,13 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     store = machine.object_cache()
     is_kept = config.cache  # as it is now
 
+    @cache
     def good_key() -> str:
         return store.key(codegen.identity(program), "good")
 
     found = store.read(good_key()) if is_kept and not store.is_empty else None
     if found is not None:
-        result.install(machine.load(found, ["run"]), "good")
-        result.source = "disk"
-        result.first_tier = "good"
-        return result
+        return _from_disk(result, found, good_key())
     is_last = final_tier(program) == "quick"
     text = codegen.module_for(program) if is_last or _is_long(program) else codegen.quick_module_for(program)
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
@@ -115,6 +114,7 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
             return
         if is_kept:
             store.write(good_key(), made)
+            result.kept_as = good_key()
         with events.in_cell(cell):  # not whichever runs when this is done
             tell_compiled(result, origin, "good", "compiled", started)
 
@@ -125,6 +125,25 @@ def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
     except (RuntimeError, MemoryError):  # no room for a thread, or Python ends
         pass
     return result
+
+
+def _from_disk(code: MachineCode, found: bytes, name: str) -> MachineCode:
+    code.install(machine.load(found, ["run"]), "good")
+    code.source, code.first_tier, code.kept_as = "disk", "good", name
+    return code
+
+
+def kept_code(key: str, name: str, digest: str) -> MachineCode | None:
+    """The code that was kept by this name, of a Program with this digest, which is not there; None: it is gone."""
+    known = _kept.get(name)
+    if known is None:
+        found = machine.object_cache().read(name)
+        if found is None:
+            return None
+        known = MachineCode(key, Program([], [], [], [], [], [], []))  # type: ignore[arg-type]
+        vars(known)["digest"] = digest
+        known = _kept[name] = _from_disk(known, found, name)
+    return known
 
 
 class Background:
@@ -201,6 +220,7 @@ def _after_fork() -> None:
         code.better = None
 
 
+_kept: WeakValueDictionary[str, MachineCode] = WeakValueDictionary()  # without Programs, by their names on disk
 _improved: WeakSet[MachineCode] = WeakSet()  # what the background thread was given
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

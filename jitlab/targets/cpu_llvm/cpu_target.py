@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.support.later import Later
-from jitlab.targets.target import Compiled, Origin, Peaks, PlainCall, Target
+from jitlab.targets.target import Compiled, Launcher, Origin, Peaks, PlainCall, Target
 
 from . import machine
 from .calls.blas import gemm_address
 from .calls.device import Memory
 from .calls.entry import CEntry, c_entry
 from .calls.launcher import ContextLauncher
-from .compiling import MachineCode, background, final_tier, machine_code
+from .compiling import MachineCode, background, final_tier, kept_code, machine_code
 from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
+from .emit import codegen
 from .peaks import known_peaks
 from .preparing import preparation
 
@@ -59,6 +60,39 @@ class CpuTarget(Target):
 
     def launcher(self, lowered: Lowered, code: Compiled) -> ContextLauncher:
         return ContextLauncher(lowered, cast(MachineCode, code))
+
+    keeps_plans = True
+
+    @property
+    def has_plans(self) -> bool:
+        return self.keeps_plans and not machine.object_cache().is_empty
+
+    def find_plan(self, form: bytes) -> bytes | None:
+        key = self._plan_key(form)
+        return key and machine.object_cache().read(key)  # type: ignore[return-value]
+
+    def keep_plan(self, form: bytes, plan: bytes) -> None:
+        key = self._plan_key(form)
+        if key:
+            machine.object_cache().write(key, plan)
+
+    def _plan_key(self, form: bytes) -> str:
+        """"": nobody knows what stages would make of it."""
+        known = codegen.sources()
+        return machine.object_cache().key(f"{known} {self.shape} {form.hex()}", "plan") if known else ""
+
+    def kept(self, launcher: Launcher) -> tuple[Any, ...] | None:
+        assert isinstance(launcher, ContextLauncher)
+        code = launcher.code
+        return (code.kept_as, code.digest, *launcher.kept) if code.kept_as else None
+
+    def restored(self, kept: tuple[Any, ...], lowered: Lowered) -> ContextLauncher | None:
+        name, digest, *launched = kept
+        code = kept_code(self.key, name, digest)
+        return None if code is None else ContextLauncher(lowered, code, tuple(launched))
+
+    def behind(self, job: Callable[[], None]) -> None:
+        background().submit(job)
 
     def listing(self, program: Program) -> listings.ModuleListing:
         return listings.listing(program, final_tier(program))

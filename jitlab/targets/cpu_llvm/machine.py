@@ -393,12 +393,13 @@ class ObjectCache:
                 return next(entries, None) is None
         return True
 
-    def key(self, text: str, tier: Tier) -> str:
+    def key(self, text: str, kind: str) -> str:
+        """The name of what was made of a text on a machine like this one; `kind`: a tier, or "plan"."""
         llvm = _llvm()
         import llvmlite
 
         versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
-        parts = (KEY, text, tier, cpu_name(), cpu_features(), versions, _triple())
+        parts = (KEY, text, kind, cpu_name(), cpu_features(), versions, _triple())
         digest = hashlib.sha256()
         for part in parts:
             data = part.encode()

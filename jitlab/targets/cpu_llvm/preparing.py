@@ -13,12 +13,14 @@ from jitlab.support.address_space import have_thread_blocks
 from jitlab.support.later import load
 
 from . import machine
+from .emit import codegen
 
 _WRITERS = f"{__package__}.emit.phase", f"{__package__}.emit.quick"  # with all that they stand on
 
 #: One after the other; the process may fork or end between two.
 STEPS: tuple[Callable[[], object], ...] = (
-    have_thread_blocks, machine.prepare, *(partial(load, name) for name in (*_WRITERS, "hashlib", "pathlib", "tempfile")),
+    have_thread_blocks, codegen.sources, machine.prepare,
+    *(partial(load, name) for name in (*_WRITERS, "hashlib", "pathlib", "tempfile")),
 )  # fmt: skip
 
 

@@ -26,44 +26,71 @@ BUDGET = 100_000_000
 CHUNK_STEPS = 1 << 18
 
 
+#: The template, the names of the phases, the slots in the scratch memory, and its bytes.
+Kept = tuple[bytes, Sequence[str], list[tuple[int, int]], int]
+
+
 class ContextLauncher(Launcher):
     """Runs the machine code of a cluster: a context to start from, with what is known before a call, and the slots of what is
     not."""
 
     code: MachineCode
 
-    def __init__(self, lowered: Lowered, code: MachineCode) -> None:
-        self.lowered, self.code, layout = lowered, code, code.layout
-        self.phases = [phase.kernel for phase in layout.phases]
+    def __init__(self, lowered: Lowered, code: MachineCode, kept: Kept | None = None) -> None:
+        """`kept`: what another one of the same code and lowering gave as `kept`; the code has a Program without it."""
+        self.lowered, self.code = lowered, code
         self.constants: list[np.ndarray] = []  # what the template points to
-        self.template = self._template()
         position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
-        first = layout.FIRST
+        first = ContextLayout.FIRST
         #: (slot, input of the cluster), and the slots of the results.
         self.inputs = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
         first += len(lowered.inputs)
         self.outputs = range(first, first + len(lowered.outputs))
         self.results = [(plain(n.shape), n.dtype) for n in lowered.outputs]
         first += len(lowered.outputs)
+        #: (slot, input of the cluster, axis)
+        self.strides: list[tuple[int, int, int]] = []
         #: (slot, offset in the scratch memory)
         self.scratch: list[tuple[int, int]] = []
         self.scratch_bytes = 0
-        for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
-            self.scratch.append((first + i, self.scratch_bytes))
-            self.scratch_bytes += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
-        #: (slot, input of the cluster, axis)
-        self.strides = [
-            (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
-            for symbol, (number, axis) in lowered.strides.items()
-        ]
+        if kept is not None:
+            template, self.phases, self.scratch, self.scratch_bytes = kept
+            self.template = np.frombuffer(template, np.int64).copy()
+        else:
+            layout = code.layout
+            self.phases = [phase.kernel for phase in layout.phases]
+            self.template = self._template()
+            for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
+                self.scratch.append((first + i, self.scratch_bytes))
+                self.scratch_bytes += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
+            self.strides += [
+                (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
+                for symbol, (number, axis) in lowered.strides.items()
+            ]
+        self._put_addresses()
+
+    @property
+    def kept(self) -> Kept:
+        """What another process can make it of, beside its code; it has no strides and calls nothing."""
+        return self._template().tobytes(), list(self.phases), self.scratch, self.scratch_bytes
+
+    def _put_addresses(self) -> None:
+        """Of this process."""
+        template = self.template
+        prepare(template)
+        template[ContextLayout.SGEMM] = gemm_address("sgemm")
+        template[ContextLayout.DGEMM] = gemm_address("dgemm")
+        for position, node in enumerate(self.lowered.inputs):
+            value = getattr(node.op, "value", None)
+            if value is not None:
+                array = np.ascontiguousarray(value)
+                self.constants.append(array)
+                template[ContextLayout.FIRST + position] = array.ctypes.data
 
     def _template(self) -> np.ndarray:
         lowered, layout = self.lowered, self.code.layout
         template = np.zeros(layout.size, np.int64)
         template[layout.BUDGET] = BUDGET
-        prepare(template)
-        template[layout.SGEMM] = gemm_address("sgemm")
-        template[layout.DGEMM] = gemm_address("dgemm")
         if lowered.program.calls:
             template[layout.CALL] = host_calls.address()
             sites = host_calls.call_sites(lowered.program)
@@ -73,12 +100,6 @@ class ContextLauncher(Launcher):
         for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
             data = op.data.ljust(16, b"\0")
             template[number : number + 2] = np.frombuffer(data[:16], np.int64)
-        for position, node in enumerate(lowered.inputs):
-            value = getattr(node.op, "value", None)
-            if value is not None:
-                array = np.ascontiguousarray(value)
-                self.constants.append(array)
-                template[layout.FIRST + position] = array.ctypes.data
         for number, phase in enumerate(layout.phases):
             template[layout.chunks + number] = _chunk(lowered, phase, layout)
         return template

@@ -60,14 +60,20 @@ def quick_module_for(program: Scheduled) -> str:
 
 def identity(program: Scheduled) -> str:
     """What the module of a Program depends on, beside the processor and LLVM: equal for equal modules alone."""
-    known = "" if Operation.has_others else _sources()
+    known = sources()
     return f"{known}\n{program.text}" if known else module_for(program)
+
+
+def sources() -> str:
+    """A hash of what makes plans and modules; "" where there is more than that: operations of others, or files that were
+    edited."""
+    return "" if Operation.has_others else _sources()
 
 
 @cache
 def _sources() -> str:
-    """A hash of what writes modules: operations, Programs, targets; "" where they are not the files they were made of. Files
-    that are as they were, by the times and numbers that the system gives them, are not read again."""
+    """A hash of the files of the stages; "" where they are not what was imported. Files that are as they were, by the times
+    and numbers that the system gives them, are not read again."""
     try:
         files = sorted(_files(str(pathlib.Path(__file__).parents[3])))
         if not files or max(changed for _, _, changed, *_ in files) > _imported_ns:
@@ -85,7 +91,7 @@ def _sources() -> str:
 
 def _files(package: str) -> Iterator[tuple[str, int, int, int, int, int]]:
     """Each file: its path, its size, when it was written, and what else differs where it is another one."""
-    folders = [os.path.join(package, *parts) for parts in (("ops",), ("ir",), ("targets", "llvm"), ("targets", "cpu_llvm"))]
+    folders = [os.path.join(package, part) for part in ("ops", "ir", "passes", "cluster", "lower", "runtime", "targets")]
     while folders:
         with os.scandir(folders.pop()) as entries:
             for entry in entries:
