@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,11 +98,12 @@ def _form(graph: Graph, options: Options) -> bytes | None:
         for node in (*graph.parameters, *(node for node in graph.nodes if not node.op.is_parameter)):
             if node.attrs.keys() - UNASKED:
                 return None
+            sources = tuple([numbers[source] for source in node.inputs])
             numbers[node] = len(numbers)
-            sources = tuple(numbers[source] for source in node.inputs)
-            parts.append((node.name, _told(node.op), _told(node.shape), node.dtype.str, sources))
+            type = node.type
+            parts.append((node.name, _told(node.op), _told(type.shape), type.dtype.str, sources))
         sizes = tuple(plain(node.shape) for node in graph.parameters)
-        whole = tuple(parts), sizes, tuple(numbers[node] for node in graph.outputs), _told(options)
+        whole = tuple(parts), sizes, tuple(numbers[node] for node in graph.outputs), _told_options(options)
     except (_Unkept, KeyError):
         return None
     return marshal.dumps(whole, 2)  # the last version that writes equal values alike
@@ -125,21 +126,25 @@ def _told(x: Any) -> Any:
         return _name(kind), x.name
     if kind is frozenset and all(type(item) is str for item in x):
         return "frozenset", *sorted(x)
-    names = _fields(kind)
-    if names is None:
-        raise _Unkept
-    return _name(kind), *(_told(getattr(x, name)) for name in names)
+    name, fields = _known_by(kind)
+    return name, *[_told(getattr(x, field)) for field in fields]
 
 
-def _name(kind: type) -> str:
+@lru_cache(16)
+def _told_options(options: Options) -> Any:
+    return _told(options)
+
+
+def _name(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
 @cache
-def _fields(kind: Any) -> tuple[str, ...] | None:
-    """What objects of a class are equal by; None: by nothing, or nobody knows."""
-    is_known = is_dataclass(kind) and kind.__eq__ is not object.__eq__
-    return tuple(field.name for field in fields(kind)) if is_known else None
+def _known_by(kind: Any) -> tuple[str, tuple[str, ...]]:
+    """The name of a class, and what its objects are equal by."""
+    if not is_dataclass(kind) or kind.__eq__ is object.__eq__:
+        raise _Unkept
+    return _name(kind), tuple(field.name for field in fields(kind))
 
 
 # ---- what is kept

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from jitlab.config import config
 from jitlab.support.address_space import have_thread_blocks
 from jitlab.support.later import load
 
@@ -17,9 +18,15 @@ from .emit import codegen
 
 _WRITERS = f"{__package__}.emit.phase", f"{__package__}.emit.quick"  # with all that they stand on
 
+def _sources() -> None:
+    """What finds anything on disk, where there is something."""
+    if config.cache and not machine.object_cache().is_empty:
+        codegen.sources()
+
+
 #: One after the other; the process may fork or end between two.
 STEPS: tuple[Callable[[], object], ...] = (
-    have_thread_blocks, codegen.sources, machine.prepare,
+    have_thread_blocks, _sources, machine.prepare,
     *(partial(load, name) for name in (*_WRITERS, "hashlib", "pathlib", "tempfile")),
 )  # fmt: skip
 
