@@ -42,9 +42,13 @@ class FromDisk(Late):
     serves_sizes = True
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
-        if self.is_made or not self._served.takes(arguments):
+        if self.is_made or self._served.takes(arguments):
+            return super().run(arguments)
+        self._given = arguments
+        try:
             return Executable.run(self, arguments)
-        return super().run(arguments)
+        finally:
+            self._given = None
 
     def warm(self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True) -> Entry | None:
         if not self._variants:  # its calls were served otherwise

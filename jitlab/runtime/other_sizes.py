@@ -66,6 +66,7 @@ class Late(Executable):
     `settings`: of the Executable. `make`: gives its clustering."""
 
     is_made = False  # its stages have run
+    _given: Sequence[Any] | None = None  # arguments that lie otherwise than row by row, which wait for that
     serves_sizes = False  # may it be launched with other numbers itself, once they have?
 
     def __init__(
@@ -101,6 +102,7 @@ class Late(Executable):
                         whole = Executable(clustering, lower, target_for, **settings, is_trial=True)
                 own = {"costs": costs, "number": number, "is_trial": False, "_lock": self._lock, "facts": facts}
                 vars(self).update({**vars(whole), **own, "is_made": True})
+                self.prepare(self._given)
         return vars(self)[name]
 
 

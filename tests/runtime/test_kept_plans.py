@@ -9,6 +9,7 @@ import pytest
 import jitlab as jl
 from jitlab import compile as stages
 from jitlab import events
+from jitlab.ops.base import Operation
 from jitlab.runtime import forget_compiled, kept_plans
 from jitlab.runtime.kept_plans import FromDisk
 from jitlab.targets.cpu_llvm import compiling, machine
@@ -29,6 +30,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "object_cache", lambda: made)
     monkeypatch.setattr(CPU, "keeps_plans", True)
     monkeypatch.setattr(jl.config, "cache", True)
+    monkeypatch.setattr(Operation, "has_others", False)  # which another test may have made
     anew()
     return made
 
@@ -120,6 +122,16 @@ def test_another_level_or_options_of_clusters_are_another_plan(monkeypatch):
     assert not is_found(f, x)
     monkeypatch.setattr(jl.config, "min_cluster_size", 3)
     f, _ = called(ONE, x)
+    assert not is_found(f, x)
+
+
+def test_beside_operations_of_others_none_is_kept_or_found(monkeypatch):
+    x = np.linspace(0, 1, 40)
+    called(ONE, x)
+    anew()
+    monkeypatch.setattr(Operation, "has_others", True)
+    f, _ = called(ONE, x)
+    anew()
     assert not is_found(f, x)
 
 

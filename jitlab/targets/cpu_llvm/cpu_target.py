@@ -69,7 +69,7 @@ class CpuTarget(Target):
 
     def find_plan(self, form: bytes) -> bytes | None:
         key = self._plan_key(form)
-        return key and machine.object_cache().read(key)  # type: ignore[return-value]
+        return machine.object_cache().read(key) if key else None
 
     def keep_plan(self, form: bytes, plan: bytes) -> None:
         key = self._plan_key(form)
