@@ -110,6 +110,8 @@ def is_user_file(filename: str) -> bool:
 def _is_library(filename: str) -> bool:
     if filename.startswith("<") or not os.path.isabs(filename):
         return False
+    if filename.startswith(PACKAGE):
+        return True
     path = os.path.realpath(filename)
     return path.startswith(_LIBRARY) or not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -93,11 +93,7 @@ def _fields(cls: type, given: Mapping[str, Any], kw_only: bool) -> dict[str, Any
     fields: dict[str, Any] = {}
     for base in cls.__mro__[-1:0:-1]:
         fields |= getattr(base, "__dataclass_fields__", {})
-    slots = vars(cls).get("__slots__", ())
-    for name, kind in inspect.get_annotations(cls).items():
-        if "ClassVar" in str(kind):
-            continue
-        default = given.get(name, dataclasses.MISSING if name in slots else vars(cls).get(name, dataclasses.MISSING))
+    for name, kind, default in _own(cls, given):
         field: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
         field.name, field.type, field._field_type = name, kind, _FIELD
         if field.kw_only is dataclasses.MISSING:
@@ -131,29 +127,69 @@ MADE = _Factory()
 def _constructor(cls: Any, frozen: bool) -> Callable[..., None]:
     """`__init__`: its parameters are the fields, and it ends with `__post_init__`. It has the code of another class that has as
     many fields of the same kinds, with the names of this one."""
-    fields = [field for field in dataclasses.fields(cls) if kind_of(field)]
-    own = {f"a{number}": field.name for number, field in enumerate(fields)}
-    own |= {f"make_{name}": f"make_{field}" for name, field in own.items()}
-    shape = shape_of(cls, fields, frozen)
+    own, names, kinds = {}, {"put": object.__setattr__, "MADE": MADE}, ""
+    optional, by_name, annotations = [], {}, {}
+    for name, (kind, default, annotation, _) in _described(cls).items():
+        if not kind:
+            continue
+        own[f"a{len(kinds)}"], own[f"make_a{len(kinds)}"] = name, f"make_{name}"
+        kinds += kind
+        if kind in "mlf":
+            names[f"make_{name}"], default = default, MADE
+        if kind != "f":
+            annotations[name] = annotation
+            if default is not dataclasses.MISSING and kind in "pm":
+                optional.append(default)
+            elif default is not dataclasses.MISSING:
+                by_name[name] = default
+    shape = shape_of(cls, kinds, frozen)
     model = (getattr(constructors, shape, None) or compiled(shape)).__code__
     code = model.replace(
-        co_varnames=tuple(own.get(name, name) for name in model.co_varnames),
-        co_names=tuple(own.get(name, name) for name in model.co_names),
-        co_consts=tuple(own.get(value, value) if isinstance(value, str) else value for value in model.co_consts),
+        co_varnames=tuple([own.get(name, name) for name in model.co_varnames]),
+        co_names=tuple([own.get(name, name) for name in model.co_names]),
+        co_consts=tuple([own.get(value, value) if isinstance(value, str) else value for value in model.co_consts]),
         co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__",
     )  # fmt: skip
-    names = {f"make_{field.name}": field.default_factory for field in fields} | {"put": object.__setattr__, "MADE": MADE}
     made = FunctionType(code, names, "__init__")
-    optional = [field for field in fields if field.init and _default(field) is not dataclasses.MISSING]
-    made.__defaults__ = tuple(_default(field) for field in optional if not field.kw_only) or None
-    made.__kwdefaults__ = {field.name: _default(field) for field in optional if field.kw_only} or None
+    made.__defaults__, made.__kwdefaults__ = tuple(optional) or None, by_name or None
     made.__module__ = cls.__module__
-    made.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
+    made.__annotations__ = {**annotations, "return": None}
     return made
 
 
+def _described(cls: type) -> dict[str, tuple[str, Any, Any, bool]]:
+    """Of each field its kind, its default or factory, its annotation, and whether it is compared; sooner than its Field."""
+    found: dict[str, tuple[str, Any, Any, bool]] = {}
+    for base in cls.__mro__[-2::-1]:
+        fields = vars(base).get("__dataclass_fields__")
+        if isinstance(fields, Late):
+            given, kw_only = fields.make.keywords["given"], fields.make.keywords["kw_only"]  # type: ignore[attr-defined]
+            for name, annotation, default in _own(base, given):
+                if isinstance(default, dataclasses.Field):
+                    if default.kw_only is dataclasses.MISSING:
+                        default.kw_only = kw_only
+                    found[name] = kind_of(default), _default(default), annotation, bool(default.compare)
+                else:
+                    found[name] = "k" if kw_only else "p", default, annotation, True
+        elif fields is not None:
+            found |= {f.name: (kind_of(f), _default(f), f.type, f.compare) for f in dataclasses.fields(base)}
+    return found
+
+
+def _own(cls: type, given: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The fields that a class adds, each with its annotation and its default, a Field where the class gave one."""
+    there: Mapping[str, Any] = vars(cls)
+    slots = there.get("__slots__", ())
+    return [
+        (name, kind, given.get(name, dataclasses.MISSING if name in slots else there.get(name, dataclasses.MISSING)))
+        for name, kind in inspect.get_annotations(cls).items()
+        if "ClassVar" not in str(kind)
+    ]
+
+
 def _default(field: Any) -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else MADE
+    """Its default, or what makes it."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory
 
 
 def kind_of(field: Any) -> str:
@@ -165,10 +201,10 @@ def kind_of(field: Any) -> str:
     return ("kl" if field.kw_only else "pm")[has_factory]
 
 
-def shape_of(cls: Any, fields: Sequence[Any], frozen: bool) -> str:
-    """The name of the code: the kinds of the fields."""
+def shape_of(cls: Any, kinds: str, frozen: bool) -> str:
+    """The name of the code, of the kinds of the fields."""
     ends = "_post" if hasattr(cls, "__post_init__") else ""
-    return f"{'frozen' if frozen else 'open'}_{''.join(map(kind_of, fields))}{ends}"
+    return f"{'frozen' if frozen else 'open'}_{kinds}{ends}"
 
 
 def source_of(shape: str) -> str:
@@ -203,7 +239,7 @@ def _repr(self: Any) -> str:
 
 def _value(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The tuple of what is compared of an object; of one field too, in which nan is nan."""
-    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    names = [name for name, (*_, is_compared) in _described(cls).items() if is_compared]
     if not names:
         return lambda instance: ()
     value: Callable[[Any], Any] = attrgetter(*names)
