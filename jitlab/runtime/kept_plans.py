@@ -17,7 +17,7 @@ from jitlab.ir import ArrayType, Cluster, Extent, Graph, Lowered, Moving, Node, 
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.plans.decisions import CALLS, COTANGENT
 from jitlab.ops.leaf_operations import Constant
-from jitlab.targets.target import Entry, Target
+from jitlab.targets.target import Entry, Launcher, Target
 
 from .executable import Executable
 from .other_sizes import Late, Served, variant_key
@@ -74,13 +74,13 @@ def _keep(executable: Executable) -> None:
     if len(executable._variants) < len(executable.clustering.clusters):
         return
     executable.when_compiled = None
+    graph, captured, options, steps = executable.graph, executable.captured, executable.options, _steps(executable)
     target = executable.only_target
-    assert target is not None
+    if target is None or captured is None or options is None or steps is None:
+        return
 
-    def job() -> None:
-        if executable.captured is None or executable.options is None:
-            return
-        form, plan = _form(executable.captured, executable.options), _plan(executable, target)
+    def job() -> None:  # the executable may go
+        form, plan = _form(captured, options), _plan(graph, steps, target)
         if form is not None and plan is not None:
             target.keep_plan(form, marshal.dumps(plan))
 
@@ -154,9 +154,27 @@ def _known_by(kind: Any) -> tuple[str, tuple[str, ...]]:
 # ---- what is kept
 
 
-def _plan(executable: Executable, target: Target) -> tuple[Any, ...] | None:
-    """Plain data of which `_served` makes what runs it; None where it takes more than launches of code without checks."""
-    graph, steps = executable.graph, executable.clustering.steps
+_Steps = Sequence[tuple[Cluster, Launcher]]
+
+
+def _steps(executable: Executable) -> _Steps | None:
+    """The launches of which a run consists; None where there is more to it: an operation of NumPy's, a check, a copy, a call, a
+    store into an argument."""
+    steps: list[tuple[Cluster, Launcher]] = []
+    for cluster in executable.clustering.steps:
+        variant = executable._variants.get(variant_key(cluster)) if isinstance(cluster, Cluster) else None
+        if variant is None or not isinstance(cluster, Cluster):
+            return None
+        lowered = variant.launcher.lowered
+        program = lowered.program
+        if lowered.copies or lowered.strides or lowered.in_place or program.errors or program.calls:
+            return None
+        steps.append((cluster, variant.launcher))
+    return steps
+
+
+def _plan(graph: Graph, steps: _Steps, target: Target) -> tuple[Any, ...] | None:
+    """Plain data of which `_served` makes what runs it; None where that cannot be."""
     numbers: dict[Node, int] = {}
     values: list[tuple[str, tuple[int, ...], bytes | None]] = []
 
@@ -168,14 +186,8 @@ def _plan(executable: Executable, target: Target) -> tuple[Any, ...] | None:
         return numbers[node]
 
     there, clusters = {number(node) for node in graph.parameters}, []
-    for cluster in steps:
-        variant = executable._variants.get(variant_key(cluster)) if isinstance(cluster, Cluster) else None
-        if variant is None:
-            return None
-        launcher, lowered = variant.launcher, variant.launcher.lowered
-        program = lowered.program
-        if lowered.copies or lowered.strides or lowered.in_place or program.errors or program.calls:
-            return None
+    for cluster, launcher in steps:
+        lowered = launcher.lowered
         inputs, kept = [number(node) for node in cluster.inputs], target.kept(launcher)
         if kept is None or not there.issuperset(inputs):
             return None

@@ -46,6 +46,12 @@ def is_found(f, *args):
     return isinstance(trace_of(f, *args).executable, FromDisk)
 
 
+def has_plan(executable):
+    """Is there a plan of it that can be kept?"""
+    steps = kept_plans._steps(executable) if executable.only_target is CPU else None
+    return steps is not None and kept_plans._plan(executable.graph, steps, CPU) is not None
+
+
 def called(text, *args, decorate=jl.jit):
     f = defined(text, decorate)
     return f, f(*args)
@@ -294,8 +300,7 @@ def test_random_programs_are_what_they_were(seed):
                     continue
             compiling.background().submit(lambda: None).result()
             executable = trace_of(f, *args).executable
-            has_plan = executable.only_target is CPU and kept_plans._plan(executable, CPU) is not None
-            kinds[-1].append(isinstance(executable, FromDisk) or has_plan)
+            kinds[-1].append(isinstance(executable, FromDisk) or has_plan(executable))
             assert len(kinds) < 2 or isinstance(executable, FromDisk) == kinds[0][len(kinds[1]) - 1]
         anew()
     for mine, theirs in zip(*results, strict=True):
