@@ -137,6 +137,8 @@ class Jit(SizeFamilies, Deciding):
             return capture.perform(inlined, self, args, kwargs)
         if outside.is_python:
             return self.python_function(*args, **kwargs)
+        if self._decided_for is not self._what_runs():
+            self.reopen()
         try:
             if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
                 trace = self._last
@@ -163,8 +165,6 @@ class Jit(SizeFamilies, Deciding):
 
     def _settling_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that goes the way that is decided for its kind, or is one of those that decide."""
-        if self._decided_for is not self._what_runs():
-            self.reopen()
         kind = kind_of_call(args, kwargs)
         trial = self._trials.get(kind) or self._new_trial(kind)
         if trial.way == PYTHON:
