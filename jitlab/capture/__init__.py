@@ -11,7 +11,6 @@ from .drivers.trace import Trace, finish
 from .guards.changes import Change, Leaf, changes, distance, leaves_of, with_guard
 from .guards.signature import Foreign, Signature, key_of, substitute
 from .hooks import HOOKS, call_user
-from .numpy_calls.draws import random_state, random_states, set_random_state, set_random_states
 from .numpy_calls.host_fallback import NotReplayable
 from .positions import cell_names, describe, only_users, says_where, spans
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
@@ -46,16 +45,12 @@ __all__ = [
     "key_of",
     "leaves_of",
     "only_users",
-    "random_state",
-    "random_states",
     "reason_of",
     "reason_of_run",
     "record_call",
     "refusal_error",
     "refuse_syntax",
     "says_where",
-    "set_random_state",
-    "set_random_states",
     "signature_key",
     "spans",
     "substitute",

@@ -17,6 +17,7 @@ from jitlab import events
 from jitlab.errors import CaptureError, Unfit
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ops.build_nodes import constant
+from jitlab.ops.random_draws import Address
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
@@ -368,6 +369,14 @@ class Capture(Arrays):
         if is_generator(result):
             return begin(self, result, function, args, kwargs)
         return result
+
+    def address(self, generator: Any) -> Tensor | None:
+        """The address of a random generator, that draws from it take and give; None where they are NumPy's, each by itself."""
+        return None
+
+    def has_input(self, generator: Any) -> bool:
+        """Is a random generator one of those that each run finds anew?"""
+        return any(type(x.value) is Address and x.value.generator is generator for x in self.inputs)
 
     def note_frozen(self, what: str) -> None:
         """NumPy work on no traced array ran now, once."""

@@ -14,12 +14,13 @@ import numpy as np
 
 from jitlab import events
 from jitlab.api import Options, compile_trace
-from jitlab.capture import Change, NotReplayable, Trace, random_states, set_random_states
+from jitlab.capture import Change, NotReplayable, Trace
 from jitlab.capture.drivers.run_events import emit_call, emit_trace
 from jitlab.capture.guards.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
 from jitlab.ir import OperationView
+from jitlab.ops.random_draws import set_random_states
 from jitlab.specs import TensorShape
 from jitlab.support import locks
 from jitlab.support.containers import leaves, mapped
@@ -135,7 +136,7 @@ class Session:
         """Run once. Where the data give another shape than when the steps were recorded, they are recorded anew; until then
         nothing has changed."""
         trace, values = self._trace(run, feeds, elements)
-        states = random_states(trace.generators) if trace.generators else ()
+        states = trace.states(())
         try:
             return trace, trace.answer((), trace.collect(values), ())
         except NotReplayable:

@@ -1,8 +1,8 @@
 """Operations: one class holds all that jitlab knows of each, and the table from NumPy's functions to them.
 
 Parts, in the order of the data: base, emitter, registry, rule_index, build_nodes, leaf_operations, layout, elementwise,
-reducing, linear_algebra, neural, control_flow, graph_state, library_operations, python_math, host_operations,
-runtime_checks, numpy_api, table.
+reducing, linear_algebra, neural, control_flow, graph_state, library_operations, python_math, random_draws,
+host_operations, runtime_checks, numpy_api, table.
 """
 
 from collections.abc import Iterator

@@ -26,10 +26,12 @@ from jitlab.ir import (
     Overrides,
     Plan,
     Sources,
+    every_node,
     whole_plan,
 )  # fmt: skip
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.size_facts import SizeFacts, noting
+from jitlab.ops.random_draws import Draw, States, drawing_from, generators_of, set_random_states, states_now
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -198,6 +200,13 @@ class Executable:
         return {node: own[node] for node in cluster.outputs}
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
+        generators = generators_of(arguments)
+        if not generators:
+            return self._run_steps(arguments, in_place)
+        with drawing_from(generators):
+            return self._run_steps(arguments, in_place)
+
+    def _run_steps(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         self._sizes.check_arguments(arguments)
         if not self.plan.is_whole:
             self.prepare(arguments, in_place)
@@ -261,9 +270,10 @@ class Executable:
         outputs = []
         for shape, dtype in launcher.results:
             outputs.append(device.empty(shape, dtype))
+        states = states_now() if lowered.program.errors else ()
         failed = self._launch(cluster, variant, arrays, outputs)
         if failed is not None:
-            self._fail(cluster, lowered.program.errors[failed], values)
+            self._fail(cluster, lowered.program.errors[failed], values, states)
         for node, out in zip(lowered.outputs, outputs, strict=True):
             values[node] = out if out.ndim or self._others and type(out) is not np.ndarray else out[()]
         for node, argument in lowered.in_place.items():
@@ -325,11 +335,13 @@ class Executable:
             )  # fmt: skip
         return made
 
-    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
-        """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
+    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any], states: States) -> None:
+        """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one, and draw again
+        what they drew: `states` are those before it."""
         interrupt = self._targets[cluster.name].device.raised()
         if interrupt is not None and not isinstance(interrupt, Exception):
             raise interrupt
+        set_random_states(states)
         where = "".join(f" ({source.place})" for source in sorted(sources)[:1])
         own = {node: self._on_host(values[node]) for node in cluster.inputs}
         with np.errstate(all="ignore"):
@@ -435,6 +447,8 @@ class Executable:
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
+            return None
+        if any(isinstance(node.op, Draw) for node in every_node(graph)):  # a run holds the generators' locks
             return None
         if any(n.op.is_parameter for n in graph.outputs):
             return None

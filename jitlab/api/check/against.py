@@ -66,7 +66,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
         return _not_run(str(refusal))
     try:
         with events.muted(), np.errstate(all="ignore"):
-            with keeping_random_state(graph), holding_back(), as_python(), ways.as_traced() as changed:
+            with keeping_random_state(graph, arguments=inputs), holding_back(), as_python(), ways.as_traced() as changed:
                 found = ways.python()
                 theirs = {name: _kept(value) for name, value in _leaves(found, "result").items()}
                 theirs |= _written(world, inputs, names)
@@ -99,20 +99,20 @@ class Results:
 
     def compiled(self, executable: Any) -> Leaves:
         fresh = executable.trial(executable.clustering)
-        with keeping_random_state(self.graph):
+        with keeping_random_state(self.graph, arguments=self.inputs):
             return self._formed(fresh.run(_copies(self.inputs)))
 
     def op_by_op(self) -> Leaves:
         """Of the captured graph, every operation on NumPy."""
         if self._numpy is None:
-            with keeping_random_state(self.graph):
+            with keeping_random_state(self.graph, arguments=self.inputs):
                 self._numpy = self._formed(op_by_op(self.graph, _copies(self.inputs))[0])
         return self._numpy
 
     def bounds(self) -> tuple[Leaves, Leaves]:
         """The values that are taken for true, how far compiled code may be from them (NaN: no bound is stated)."""
         values = {node: Value(value) for node, value in zip(self.graph.parameters, self.inputs, strict=True)}
-        with keeping_random_state(self.graph):
+        with keeping_random_state(self.graph, arguments=self.inputs):
             reference(self.graph.nodes, values, self.graph.symbol_values())
         right = [values[node] for node in self.graph.outputs]
         true = self._formed([np.array(value.value)[()] for value in right])

@@ -79,6 +79,7 @@ class _Search:
         ]  # fmt: skip
 
     def _right_at(self, **settings: Any) -> bool:
+        self.study.draw_as_before(self.cluster.nodes)
         return self._holds(self.study.fresh(**settings).run_cluster(self.cluster, self.study.inputs_of(self.cluster)))
 
     def _right_cut(self, edges: Sequence[tuple[Node, Node]]) -> bool:
@@ -92,6 +93,7 @@ class _Search:
         read = dict.fromkeys(source for n in nodes for source in n.inputs if source not in inside)
         rest = replace(self.cluster, nodes=nodes, inputs=list(read), outputs=[self.node], silent=[])
         values = {**{n: self.study.values[n] for n in read}, **self.study.inputs_of(self.cluster)}
+        self.study.draw_as_before(nodes)
         return self._holds(self.study.fresh().run_cluster(rest, values))
 
     def _holds(self, found: dict[Node, Any]) -> bool:

@@ -17,6 +17,7 @@ from jitlab.messages import units
 from jitlab.ops.base import Elementwise
 from jitlab.ops.library_operations import Library
 from jitlab.ops.linear_algebra.matrix_products import Product
+from jitlab.ops.random_draws import States, set_random_states, states_now
 from jitlab.ops.reducing.axis_reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
 from jitlab.support.containers import as_json
@@ -24,7 +25,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .against import Against, against_python
 from .reference import Value, distance, is_inexact, reference
-from .replaying import first_effect, keeping_random_state
+from .replaying import every, first_effect, is_draw, keeping_random_state
 
 #: Terms have cancelled where the bound is so many times the smallest one, in ULP.
 CANCELLED = 64
@@ -171,7 +172,7 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
             f"The check would keep {units.size(needed)} of values, more than jl.config.copy_limit_bytes, which is"
             f" {units.size(config.copy_limit_bytes)}."
         )
-    with keeping_random_state(graph), np.errstate(all="ignore"):
+    with keeping_random_state(graph, arguments=arguments), np.errstate(all="ignore"):
         study = Study(executable, list(arguments), pause)
         rows = study.passes()
         for cluster in executable.clustering.clusters:
@@ -188,11 +189,13 @@ class Study:
         self.graph: Graph = executable.graph
         self.symbols = self.graph.symbol_values()
         self.plan = executable.plan.title
-        self.values = op_by_op(self.graph, arguments)
+        self.drawn: dict[Node, States] = {}  # before each node that draws
+        self.values = op_by_op(self.graph, arguments, self.drawn)
 
     def cluster(self, cluster: Cluster) -> list[OutputCheck]:
         """The outputs of a cluster for NumPy's inputs."""
         inputs = self.inputs_of(cluster)
+        self.draw_as_before(cluster.nodes)
         found = self.fresh().run_cluster(cluster, inputs)
         rows: list[OutputCheck] = []
         right = self.reference_of(cluster)
@@ -213,6 +216,10 @@ class Study:
         """The same clusters compiled apart from the trace's own, so that its ledger and plan stay as they are."""
         return self.executable.trial(replace(self.executable.clustering, overrides=overrides), level)
 
+    def draw_as_before(self, nodes: Iterable[Node]) -> None:
+        """These nodes are about to run once more: they draw what they drew."""
+        set_random_states(next((self.drawn[node] for node in nodes if node in self.drawn), ()))
+
     def inputs_of(self, cluster: Cluster) -> dict[Node, Any]:
         """NumPy's values of a cluster's inputs; what another cluster makes lies row by row, as it does there."""
         made = {node for c in self.executable.clustering.clusters for node in c.outputs}
@@ -224,6 +231,7 @@ class Study:
     def reference_of(self, cluster: Cluster) -> dict[Node, Value]:
         """The value and the bound of each node of a cluster whose inputs are NumPy's."""
         values = {node: Value(self.values[node]) for node in cluster.inputs}
+        self.draw_as_before(cluster.nodes)
         reference(cluster.nodes, values, self.symbols)
         return values
 
@@ -259,12 +267,15 @@ class Study:
         return rows
 
 
-def op_by_op(graph: Graph, arguments: Sequence[Any]) -> dict[Node, Any]:
-    """NumPy's value of every node of a graph. What it draws is drawn again by the next such run."""
+def op_by_op(graph: Graph, arguments: Sequence[Any], before: dict[Node, States] | None = None) -> dict[Node, Any]:
+    """NumPy's value of every node of a graph. What it draws is drawn again by the next such run. `before`: gets the states of
+    the generators before each node that draws."""
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
     known = dict(graph.symbol_values())
-    with keeping_random_state(graph):
+    with keeping_random_state(graph, arguments=arguments):
         for node in graph.nodes:
+            if before is not None and any(map(is_draw, every(node))):
+                before[node] = states_now()
             inputs = tuple(values[source] for source in node.inputs)
             if hasattr(node.op, "graphs"):
                 values[node] = node.op.run(known, inputs)

@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.capture import random_states, set_random_states
 from jitlab.ir import Graph, Node, bind_extents, is_operation
+from jitlab.ops.random_draws import Draw, States, drawing_from, generators_of, random_states, set_random_states
 from jitlab.support.lazy_dataclass import dataclass
 
 #: Spans of operations in loops that are told one by one.
 MOST_SPANS = 20_000
 
 Hear = Callable[[events.Event], None]
-
-#: Generators of random numbers, each with a state.
-States = Sequence[tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
     """The outputs of a call run op by op on NumPy, and the nanoseconds of all operations, which are told to `hear` as one after
     the other from `start_ns` on."""
     executable = call.executable
-    with keeping_random_state(executable.graph, states=call.states):
+    with _drawing_as(call):
         outputs, spans = op_by_op(executable.graph, call.arguments)
     total = 0
     for node, spent in spans:
@@ -140,6 +137,10 @@ def _each(
     return [values[node] for node in graph.outputs]
 
 
+def _drawing_as(call: Call) -> AbstractContextManager[None]:
+    return keeping_random_state(call.executable.graph, arguments=call.arguments, states=call.states)
+
+
 def run_compiled(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:
     """The same compiled: what this thread runs for it is told to `hear`."""
     here, total = threading.get_ident(), 0
@@ -150,66 +151,74 @@ def run_compiled(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
             hear(replace(event, start_ns=start_ns + total))
             total += event.duration_ns
 
-    with events.listen(listener), keeping_random_state(call.executable.graph, states=call.states):
+    with events.listen(listener), _drawing_as(call):
         outputs = call.executable.run(call.arguments)
     return outputs, total
 
 
 def warm_up(call: Call) -> None:
     """Run both sides once untimed, so that neither pays for the first touch of its memory."""
-    with keeping_random_state(call.executable.graph, states=call.states):
+    with _drawing_as(call):
         op_by_op(call.executable.graph, call.arguments)
-    with keeping_random_state(call.executable.graph, states=call.states):
+    with _drawing_as(call):
         call.executable.run(call.arguments)
 
 
 def first_effect(graph: Graph) -> Node | None:
     """The first operation that must not run twice. A random draw may: its generator is set back."""
-    single = (node for node in _every(graph) if not hasattr(node.op, "graphs"))
-    return next((n for n in single if getattr(n.op, "has_effects", False) and _generator(n) is None), None)
+    single = (node for node in every(*graph.nodes) if not hasattr(node.op, "graphs"))
+    return next((n for n in single if getattr(n.op, "has_effects", False) and not is_draw(n)), None)
 
 
 @contextmanager
-def keeping_random_state(*graphs: Graph, states: States = ()) -> Iterator[None]:
-    """The state of NumPy's global generator, and of those that the graphs draw from, is afterwards what it was before. Inside,
-    generators have the `states`."""
-    found = {id(g): g for graph in graphs for g in generators(graph)}
+def keeping_random_state(*graphs: Graph, arguments: Sequence[Any] = (), states: States = ()) -> Iterator[None]:
+    """The state of NumPy's global generator, and of those that the graphs draw from, themselves or as one of their `arguments`,
+    is afterwards what it was before. Inside, generators have the `states`."""
+    given = generators_of(arguments)
+    found = {id(g): g for g in (*given, *(g for graph in graphs for g in generators(graph)))}
     everyone = [np.random.mtrand._rand, *found.values(), *(generator for generator, _ in states if id(generator) not in found)]
     before = random_states(everyone)
     try:
         set_random_states(states)
-        yield
+        with drawing_from(given):
+            yield
     finally:
         set_random_states(before)
 
 
 def drawing_again(call: Call) -> AbstractContextManager[None]:
     """Inside, what runs on a call's arguments draws the numbers that the call drew."""
-    return keeping_random_state(states=call.states) if call.states else nullcontext()
+    return keeping_random_state(arguments=call.arguments, states=call.states) if call.states else nullcontext()
 
 
-def generators(graph: Graph) -> list[Any]:
-    """Those that it draws random numbers from."""
-    return list({id(g): g for node in _every(graph) if (g := _generator(node)) is not None}.values())
+def generators(graph: Graph, arguments: Sequence[Any] = ()) -> list[Any]:
+    """Those that it draws random numbers from: its own, and those among its arguments."""
+    own = {id(g): g for node in every(*graph.nodes) if (g := getattr(_function(node), "generator", None)) is not None}
+    return [*own.values(), *generators_of(arguments)]
 
 
 def draws(graph: Graph) -> bool:
     """Does it draw random numbers?"""
-    return bool(generators(graph))
+    return any(map(is_draw, every(*graph.nodes)))
 
 
-def _every(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, those of loops and branches among them."""
-    for node in graph.nodes:
+def every(*nodes: Node) -> Iterator[Node]:
+    """These nodes, and those of loops and branches among them."""
+    for node in nodes:
         yield node
         for body in getattr(node.op, "graphs", ()):
-            yield from _every(body)
+            yield from every(*body.nodes)
 
 
-def _generator(node: Node) -> Any:
-    """The random generator that an operation draws from or begins anew."""
+def is_draw(node: Node) -> bool:
+    """Does an operation draw from a random generator, or begin one anew?"""
+    return isinstance(node.op, Draw) or hasattr(_function(node), "generator")
+
+
+def _function(node: Node) -> Any:
+    """What a host operation calls; an operation that draws in a cluster has no generator of its own."""
     function = getattr(node.op, "function", None)
-    return getattr(getattr(function, "function", function), "generator", None)
+    return getattr(function, "function", function)
 
 
 def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.capture import random_state, set_random_state
 from jitlab.capture.drivers.driver import is_user_class
 from jitlab.capture.numpy_calls.layouts import is_writeable
 from jitlab.capture.positions import codes, is_user_file
+from jitlab.ops.random_draws import random_state, set_random_state
 
 from .replaying import TooMuch, same_bits
 

@@ -11,11 +11,12 @@ from jitlab import errors, events
 from jitlab.api.explaining import Explained, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.ledger import Ledger
-from jitlab.capture import Capture, NotReplayable, Refusal, random_states, reason_of_run, set_random_states, spans
+from jitlab.capture import Capture, NotReplayable, Refusal, reason_of_run, spans
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.ir import Source, outside
 from jitlab.messages import Message
+from jitlab.ops.random_draws import set_random_states
 from jitlab.support.callbacks import Made, not_repeating, noting
 from jitlab.support.transactions import contextmanager
 
@@ -72,7 +73,7 @@ class Dispatched(Explained):
         self, trace: Any, call: Any, inputs: Sequence[Any], numbers: tuple[Any, ...] = (), started: int | None = None
     ) -> Any:  # fmt: skip
         """What a call gives, by its trace. Where that gives up, Python runs, and random generators are as they were."""
-        states = random_states(trace.generators) if trace.generators else ()
+        states = trace.states(inputs)
         if started is None:
             started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()

@@ -51,7 +51,7 @@ def add_entry(
     executable = trace.executable
     if len(function._warm) >= MAX_ENTRIES or not isinstance(executable, Executable):
         return
-    if isinstance(function.python_function, WeakMethod) or trace.guards or trace.same or trace.generators:
+    if isinstance(function.python_function, WeakMethod) or trace.guards or trace.same or trace.draws:
         return
     captured = len(trace.inputs) > len(trace.leaves)
     recording = function._recent.get(id(trace))
@@ -255,7 +255,7 @@ def _form_of_call(
     signature: Signature, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], found: Sequence[Any]
 ) -> CallForm:
     """The form of a call that this trace serves, with these inputs."""
-    if trace.generators:
+    if trace.draws:
         raise Undescribed("it draws")
     described = Described(any_float=True, exact=bool(trace.layouts))
     described.float_values = trace.lookup.looks_at_numbers

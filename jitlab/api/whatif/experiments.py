@@ -74,7 +74,7 @@ class Trial:
     def prepare(self) -> None:
         """Lower, compile by both tiers, and run once, so that what is timed is what later runs use."""
         self.executable.prepare(self.arguments, bool(self.written))
-        with keeping_random_state(self.executable.graph):
+        with keeping_random_state(self.executable.graph, arguments=self.given):
             self.outputs = self.executable.run(self.given)
         self.run()
         self.executable.settle()
@@ -86,7 +86,7 @@ class Trial:
             np.copyto(self.arguments[number], self.given[number])
         run = self.executable.run_in_place if self.written else self.executable.run
         repeats = 1 if self.written or self.draws else self.repeats  # drawn anew, a mask may take another number of elements
-        with keeping_random_state(self.executable.graph):
+        with keeping_random_state(self.executable.graph, arguments=self.given):
             started = time.perf_counter_ns()
             for _ in range(repeats):
                 run(self.arguments)
@@ -189,7 +189,7 @@ class Experiment:
     def sides(self) -> tuple[Side, Side]:
         """Both sides, each with its largest error beside NumPy op by op."""
         assert self.after is not None
-        with events.muted(), keeping_random_state(self.executable.graph):
+        with events.muted(), keeping_random_state(self.executable.graph, arguments=self.arguments):
             expected, _ = op_by_op(self.executable.graph, self.arguments)
         errors = (largest_error_ulp(expected, trial.outputs) for trial in (self.before, self.after))
         before, after = (trial.side(error) for trial, error in zip((self.before, self.after), errors, strict=True))

@@ -19,7 +19,6 @@ import numpy as np
 
 from jitlab.capture.effort import TOO_MUCH, here
 from jitlab.capture.numpy_calls import explanations
-from jitlab.capture.numpy_calls.draws import random_states, set_random_states
 from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
 from jitlab.capture.refusals import CHANGES, Refusal, reason_of, reason_of_run
 from jitlab.capture.rewrite.piece_statements import (
@@ -44,6 +43,7 @@ from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
 from jitlab.messages import Message
 from jitlab.ops import control_flow
+from jitlab.ops.random_draws import set_random_states
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
@@ -351,7 +351,7 @@ class Driver:
     def perform(
         self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], at: int
     ) -> tuple[int, str]:
-        states = random_states(trace.generators) if trace.generators else ()
+        states = trace.states(inputs)
         started = time.perf_counter_ns()
         refusal: Exception | None = None
         try:

@@ -29,6 +29,7 @@ from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.views import Reshape, View, transpose_view
 from jitlab.ops.layout.windows import Windows
 from jitlab.ops.leaf_operations import Constant, Parameter
+from jitlab.ops.random_draws import Address, States, generators_of, random_states
 from jitlab.support.lazy_dataclass import dataclass
 
 from .leaving import keeps_a_recording, plain_value
@@ -65,7 +66,8 @@ class Trace:
     guards: list[Any]
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
-    generators: list[Any] = field(default_factory=list)  # random generators it draws from
+    generators: list[Any] = field(default_factory=list)  # random generators that it holds, and draws from
+    draws: bool = False  # from those, or from generators among its inputs
     calls_back: bool = False  # functions of the user's are operations of it
     rows: list[int] = field(default_factory=list)  # outputs that have to lie row by row
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
@@ -84,6 +86,10 @@ class Trace:
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Run on real inputs, write what NumPy would have written, and give the results their form."""
         return self.answer((), inputs, ())
+
+    def states(self, inputs: Sequence[Any]) -> States:
+        """The random generators that a run with these inputs draws from, each with its state."""
+        return random_states((*self.generators, *generators_of(inputs))) if self.draws else ()
 
     def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
@@ -409,19 +415,20 @@ class Structure:
                 leaf.path = (*lies, *tensor._path)
             else:
                 leaf.output = self.output(tensor.node())
-        cells = ((n, input.tensor._cell) for n, input in enumerate(self.capture.inputs))
-        self.writes = [(n, self.output(cell.node)) for n, cell in cells if cell.written]
+        written = ((n, x) for n, x in enumerate(self.capture.inputs) if x.tensor._cell.written and type(x.value) is not Address)
+        self.writes = [(n, self.output(x.tensor._cell.node)) for n, x in written]
 
     def trace(self, kind: Callable[..., AnyTrace], number: int, build: Build, **more: Any) -> AnyTrace:
         """The trace of what was recorded, when each leaf is settled."""
         capture, graph = self.capture, self.capture.graph
         graph.outputs = list(self.nodes)
+        generators = [generator for generator, _ in capture.generators.values() if not capture.has_input(generator)]
         return kind(
             capture.name, number, graph.without_dead(), list(capture.inputs), build, self.writes,
             shared_outputs(graph.outputs), list(capture.guards), self.slots,
             uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
-            generators=[generator for generator, _ in capture.generators.values()], calls_back=capture.calls_back,
-            rows=self.rows(), layouts=self.layouts(), **more,
+            generators=generators, draws=bool(generators) or any(type(x.value) is Address for x in capture.inputs),
+            calls_back=capture.calls_back, rows=self.rows(), layouts=self.layouts(), **more,
         )  # fmt: skip
 
     def _base(self, cell: Cell) -> tuple[int, Path]:

@@ -23,6 +23,7 @@ from jitlab.capture.numpy_calls.layouts import Layout
 from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.ir import Extent
 from jitlab.messages import Message
+from jitlab.ops.random_draws import Address
 from jitlab.support import trees
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -41,12 +42,12 @@ class Read:
     leaf: Leaf
     place: Place
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
-    # "lacks" (an attribute)
-    # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,)
+    # "lacks" (an attribute), "generator" (of random numbers)
+    # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,), (type, type)
     want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
     slot: int = -1  # of a number: its place among the numbers
-    input: int = -1  # of an array: its place among the inputs
+    input: int = -1  # of an array, or of a generator that draws: its place among the inputs
 
 
 class Absent(enum.Enum):
@@ -234,6 +235,7 @@ class _Writer:
         #: Names in the code of what was read, with their paths: none may be another one.
         self.arrays: dict[str, str] = {}
         self.containers: dict[str, str] = {}
+        self.generators: dict[str, str] = {}
         self.slots = 0
 
     def code(self, line: str) -> None:
@@ -276,8 +278,13 @@ class _Writer:
             name = f"c{len(self.containers)}"
             self.containers[name] = path
         self.slots += read.slot >= 0
+        if read.kind == "generator":
+            name = f"g{len(self.generators)}"
+            self.generators[f"{name}._bit_generator"] = path
         self.code(f"{name} = {found}")
         self.guard(_unfit(read, name, self.constants), name, partial(_read_change, read), path, before)
+        if read.kind == "generator" and read.input >= 0:
+            self.code(f"i{read.input} = {self.constants.name(Address)}({name})")
         if read.kind == "array" and read.want[0] is np.ndarray:
             self.arrays[name] = path
             self.lookup.arrays.append((read.input, found, read.want[2]))
@@ -348,6 +355,7 @@ def lookup_of(
         writer.read(read)
     writer.distinct(writer.arrays, "array")
     writer.distinct(writer.containers, "object")
+    writer.distinct(writer.generators, "object")
     for number_guard in number_guards:
         writer.number(*number_guard)
     for value_guard in value_guards:
@@ -411,7 +419,7 @@ def _is_there_anyway(value: Any) -> bool:
     if isinstance(value, (tuple, frozenset)):
         return all(map(_is_there_anyway, value))
     if isinstance(value, type):
-        return value.__module__.partition(".")[0] in ("builtins", "numpy")
+        return value.__module__.partition(".")[0] in ("builtins", "numpy", "jitlab")
     if type(value) is dict:
         return "__name__" in value or "__builtins__" in value  # the names of a module
     return isinstance(value, _ANYWAY) or type(value).__module__.startswith("jitlab.capture.")
@@ -460,6 +468,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {constants.name(want[2])}"
     if read.kind == "number":
         return kind
+    if read.kind == "generator":
+        return f"{kind} or type({name}._bit_generator) is not {constants.name(want[1])}"
     if read.kind == "equal":
         return f"{kind} or {_other(name, want[1], constants)}"
     if read.kind == "same":

@@ -7,6 +7,7 @@ import types
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from keyword import iskeyword
 from typing import Any
@@ -23,6 +24,7 @@ from jitlab.capture.control.purity import (
 )
 from jitlab.capture.drivers.piece_traces import EndPiece
 from jitlab.capture.effort import GUARD_NS
+from jitlab.capture.numpy_calls.draws import copy_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind, full_name, is_foreign
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import Capture
@@ -30,6 +32,7 @@ from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import TRACED_DTYPES, Extent, Moving, Symbolic
+from jitlab.ops.random_draws import Address, has_address
 
 from .changes import Leaf, array_text, number_of
 from .gathering import Constants, Read
@@ -102,6 +105,8 @@ class ObjectsOfTheUser(Capture):
             return self.read_container(key, text, place, value)
         if isinstance(value, np.generic) or is_foreign(value):
             raise EndPiece("foreign_type", "is_a", name=text, kind=full_name(kind))
+        if has_address(value):
+            return self._read_generator(key, text, place, value)
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", "is_iterator", name=text)
         if holds_items(value):
@@ -136,6 +141,38 @@ class ObjectsOfTheUser(Capture):
         assert input is not None
         leaf = Leaf(text, "array", array_text(value), dtype, shape)
         self._depend(key, leaf, place, "array", (kind, dtype, shape), input=self.inputs.index(input))
+        return tensor
+
+    # ---- random generators
+    def _read_generator(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
+        """Any of its kind will do: what it draws is the run's."""
+        known = self.places.setdefault(id(value), place)
+        self.keep.append(value)
+        self.found_at.setdefault(id(value), place)
+        leaf = Leaf(text, "object", f"{type(value).__name__} over {type(value._bit_generator).__name__}")
+        want = (type(value), type(value._bit_generator))
+        self._depend(key, leaf, place, *(("generator", want) if known is place else ("alias", (known.code,))))
+        return value
+
+    def address(self, generator: Any) -> Tensor | None:
+        if not has_address(generator):
+            return None
+        found = Address(generator)
+        for input in self.inputs:
+            if type(input.value) is Address and input.value == found:
+                if input.value.generator is not generator:
+                    raise EndPiece("effect", "shares_state", name=input.path)
+                return input.tensor
+        place = self.places.get(id(generator))
+        key = next((key for key, read in self.reads.items() if read.kind == "generator" and read.place is place), None)
+        if key is None:  # it is the one of a method that was found, or made by the program
+            key = (id(generator), "generator")
+            name = type(generator).__name__
+            self._read_generator(key, name, Place(self.constants.name(generator), partial(_itself, generator)), generator)
+        read = self.reads[key]
+        tensor = self.add_input(found, read.leaf.path, captured=True)
+        self.reads[key] = replace(read, input=len(self.inputs) - 1)
+        self.values[tensor._cell.node] = Address(copy_of(self, generator))
         return tensor
 
     # ---- what they hold
@@ -264,6 +301,10 @@ class ObjectsOfTheUser(Capture):
             kwargs = {**kwargs, **{name: seen[name] for name in others}}
         return args, kwargs
 
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def only_plain(x: Any, equal: Any = None) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from jitlab.capture.tracers.subscripts import assign
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.messages import Message
 from jitlab.ops.build_nodes import weak
-from jitlab.ops.host_operations import filled
+from jitlab.ops.host_operations import Input, filled
+from jitlab.ops.random_draws import Address, generator_at, random_state, set_random_state
 
 from .host_fallback import Template, add_host_call, evaluate, must_compile, no_array, rehearsing
+from .native_draws import drawn_natively
 from .numpy_traits import OnCopy
 
 if TYPE_CHECKING:
@@ -50,9 +53,12 @@ def is_seed(function: Any) -> bool:
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
     name = function.__name__
+    drawn = drawn_natively(capture, generator, name, args, kwargs)
+    if drawn is not None:
+        return drawn
     if capture.strict and not capture.policy.may_draw:
         raise must_compile(capture, name, REASON)
-    copy = _copy_of(capture, generator)
+    copy = copy_of(capture, generator)
     if capture.blocks:  # how often a body runs is not for its tracing to say: the sequence goes on behind it as it would
         copy = _copied(copy)
     call = _Drawing(generator, name)
@@ -61,7 +67,7 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
     template = Template(capture)
     made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
     real = [evaluate(capture, node) for node in template.nodes]
-    result = getattr(copy, name)(*filled(made_args, real), **filled(made_kwargs, real))
+    result = numpys(copy, name)(*filled(made_args, real), **filled(made_kwargs, real))
     number = type(result) in (int, float)  # as `rng.random()` gives: Python's own, weak in promotion
     if name == "seed":
         result = np.True_
@@ -69,9 +75,7 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
         result = np.asarray(result)[()]
     elif not isinstance(result, (np.ndarray, np.generic)):
         raise no_array(name, result)
-    drawn = add_host_call(
-        capture, call, made_args, made_kwargs, template.nodes, result, "stateful_random", REASON, effects=True
-    )
+    drawn = _host_draw(capture, call, copy, (made_args, made_kwargs), template, result)
     if number:
         weak(drawn._cell.node)
     return drawn
@@ -81,9 +85,27 @@ def begin(capture: Capture, generator: Any, function: Any, args: Sequence[Any], 
     """`np.random.default_rng(seed)` in the program: the generator begins anew at each run."""
     if capture.strict and not capture.policy.may_draw:
         raise must_compile(capture, function.__name__, REASON)
-    call = _Beginning(generator, function, args, kwargs)
-    add_host_call(capture, call, (), {}, [], np.True_, "stateful_random", REASON, effects=True)
+    if all(generator is not x for x in (*args, *kwargs.values())):  # `default_rng(rng)` is that one
+        call = _Beginning(generator, function, args, kwargs)
+        _host_draw(capture, call, copy_of(capture, generator), ((), {}), Template(capture), np.True_)
     return generator
+
+
+def _host_draw(
+    capture: Capture, call: Any, copy: Any, made: tuple[tuple[Any, ...], dict[str, Any]], template: Template, result: Any
+) -> Any:
+    """The operation of a draw that NumPy makes. From a generator that each run finds anew it takes the address, and gives it
+    to what draws next. `copy`: what the capture draws from."""
+    (args, kwargs), nodes = made, template.nodes
+    address = capture.address(call.generator)
+    if address is None:
+        return add_host_call(capture, call, args, kwargs, nodes, result, "stateful_random", REASON, effects=True)
+    args, nodes, result = (Input(len(nodes)), *args), [*nodes, address.node()], (result, Address(copy))
+    drawn, following = add_host_call(
+        capture, _FromAddress(call), args, kwargs, nodes, result, "stateful_random", REASON, effects=True
+    )
+    address._cell.move_on((), following.node())
+    return drawn
 
 
 def _shuffle(capture: Capture, call: _Drawing, copy: Any, x: Tensor, kwargs: dict[str, Any]) -> None:
@@ -91,10 +113,8 @@ def _shuffle(capture: Capture, call: _Drawing, copy: Any, x: Tensor, kwargs: dic
     template = Template(capture)
     made = template.of((x,))
     shuffled = np.array(evaluate(capture, template.nodes[0]))
-    copy.shuffle(shuffled, **kwargs)
-    result = add_host_call(
-        capture, OnCopy(call), made, kwargs, template.nodes, shuffled, "stateful_random", REASON, effects=True
-    )
+    numpys(copy, "shuffle")(shuffled, **kwargs)
+    result = _host_draw(capture, _OnCopy(call), copy, (made, kwargs), template, shuffled)
     assign(capture, x, result, "unsafe")
 
 
@@ -107,12 +127,24 @@ class _Drawing:
         self.label = LABELS.get(name, "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        capture: Any = rehearsing.get()
-        generator = self.generator if capture is None else _copy_of(capture, self.generator)
-        result = getattr(generator, self.__name__)(*args, **kwargs)
+        return self.on(_of_run(self.generator), *args, **kwargs)
+
+    def on(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        result = numpys(generator, self.__name__)(*args, **kwargs)
         if result is None:
             return np.True_
         return np.asarray(result)[()] if isinstance(result, (int, float)) else result
+
+
+class _OnCopy(OnCopy):
+    """One that writes into its first argument."""
+
+    def __init__(self, call: _Drawing) -> None:
+        super().__init__(call)
+        self.generator = call.generator
+
+    def on(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        return OnCopy(partial(self.function.on, generator))(*args, **kwargs)
 
 
 class _Beginning:
@@ -124,37 +156,40 @@ class _Beginning:
         self.__name__ = function.__name__
 
     def __call__(self) -> Any:
-        capture: Any = rehearsing.get()
-        set_random_state(self.generator if capture is None else _copy_of(capture, self.generator), random_state(self.make()))
+        return self.on(_of_run(self.generator))
+
+    def on(self, generator: Any) -> Any:
+        set_random_state(generator, random_state(self.make()))
         return np.True_
 
 
-def random_state(generator: Any) -> Any:
-    """What a random generator will draw depends on this alone."""
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state(legacy=False)
-    return deepcopy(generator.bit_generator.state)
+class _FromAddress:
+    """A draw from the generator at an address, which it gives, too."""
+
+    generator = None  # none of its own
+
+    def __init__(self, call: _Drawing | _OnCopy | _Beginning) -> None:
+        self.call = call
+        self.__name__ = call.__name__
+        self.label = getattr(call, "label", "")
+
+    def __call__(self, address: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.call.on(generator_at(address), *args, **kwargs), address
 
 
-def set_random_state(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    else:
-        generator.bit_generator.state = state
+def numpys(generator: Any, name: str) -> Callable[..., Any]:
+    """NumPy's method of a generator, which a class of the user's may call from a method of its own of that name."""
+    kind = np.random.RandomState if isinstance(generator, np.random.RandomState) else np.random.Generator
+    return partial(getattr(kind, name), generator)
 
 
-def random_states(generators: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Each generator with what it will draw."""
-    return [(generator, random_state(generator)) for generator in generators]
+def _of_run(generator: Any) -> Any:
+    """The generator itself, or while a program is recorded its copy."""
+    capture: Any = rehearsing.get()
+    return generator if capture is None else copy_of(capture, generator)
 
 
-def set_random_states(states: Iterable[tuple[Any, Any]]) -> None:
-    """Put back what a run has drawn that was given up."""
-    for generator, state in states:
-        set_random_state(generator, state)
-
-
-def _copy_of(capture: Capture, generator: Any) -> Any:
+def copy_of(capture: Capture, generator: Any) -> Any:
     """What the capture draws from instead."""
     return capture.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
 

@@ -333,7 +333,7 @@ class Gemm:
 @dataclass
 class Call:
     """outs = op(*ins) by a library that knows arrays: whole buffers, with the extents that they have now. `number` is the
-    operation's place in `Program.calls`, `code` that of the check that it did not raise."""
+    operation's place in `Program.calls`, `code` that of the check that it did not raise; -1: it does not."""
 
     number: int
     op: str
@@ -592,7 +592,7 @@ class Printer:
         elif isinstance(s, Call):
             whole = [f"{b.name}[{', '.join(map(str, n))}]" for b, n in zip((*s.outs, *s.ins), s.extents, strict=True)]
             outs, ins = ", ".join(whole[: len(s.outs)]), ", ".join(whole[len(s.outs) :])
-            lines.append(f"{outs} = call {s.op} of {ins} (or fail {s.code})")
+            lines.append(f"{outs} = call {s.op} of {ins}{f' (or fail {s.code})' if s.code >= 0 else ''}")
         else:
             ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
             lines.append(

@@ -117,7 +117,8 @@ def write_call(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
     extents = tuple(tuple(writer.sizes.of(n) for n in array.shape) for array in (*results, *node.inputs))
     number = len(shared.calls)
     shared.calls.append(node.op)
-    call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, shared.check(node), node.origins)
+    code = shared.check(node) if node.op.may_fail else -1
+    call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, code, node.origins)
     statements.append(call)
     computed.update(dict.fromkeys(results))
     for item in again:  # merged calls: a result that is wanted at several places

@@ -14,7 +14,6 @@ from jitlab.api.check.check import check_calls
 from jitlab.api.check.replaying import (
     Call,
     Copies,
-    States,
     TooMuch,
     drawing_again,
     first_effect,
@@ -24,10 +23,10 @@ from jitlab.api.check.replaying import (
     run_op_by_op,
     warm_up,
 )
-from jitlab.capture import random_states
 from jitlab.config import config
 from jitlab.messages import units
 from jitlab.messages.escape import clean
+from jitlab.ops.random_draws import States, random_states
 from jitlab.report import Recording
 from jitlab.report.render import wording
 from jitlab.runtime import watching
@@ -90,7 +89,7 @@ class Comparison:
                 return
             try:
                 copies = [self._copies.of(argument) for argument in arguments]
-                drawn = random_states(generators(executable.graph)) if states is None else states
+                drawn = random_states(generators(executable.graph, arguments)) if states is None else states
                 self.calls.append(Call(executable, copies, drawn))
             except TooMuch as refusal:
                 self._refuse(

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.api.check.replaying import Call, keeping_random_state
-from jitlab.capture import set_random_state
+from jitlab.ops.random_draws import set_random_state
 
 #: As in Python's timeit: runs, where none were asked for, and how long one takes at least, where no loops were.
 RUNS = 7
@@ -83,7 +83,8 @@ def repeated(calls: Sequence[Call], loops: int | None, runs: int | None) -> tupl
     """How many loops each run had, and the nanoseconds of one loop in each run. Nobody is told of what runs, and random
     generators are afterwards as they were. `loops` None: as many of 1, 2, 5, 10, … as take 0.2 s."""
     replays = Replays(calls)
-    with events.muted(), keeping_random_state(*{id(c.executable.graph): c.executable.graph for c in calls}.values()):
+    graphs, arguments = {id(c.executable.graph): c.executable.graph for c in calls}, [x for c in calls for x in c.arguments]
+    with events.muted(), keeping_random_state(*graphs.values(), arguments=arguments):
         for call in {id(call.executable): call for call in calls}.values():
             call.executable.settle()
         replays.loop(1)  # nobody pays for the first touch of memory

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.api.check.replaying import Call, States, generators
-from jitlab.capture import random_states
+from jitlab.api.check.replaying import Call, generators
+from jitlab.ops.random_draws import States, generators_of, random_states
 from jitlab.runtime import Executable
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
@@ -66,7 +66,7 @@ class Given:
     """The newest run of one executable in a cell that there was time to keep."""
 
     executable: Executable
-    generators: list[Any]  # that it draws from
+    generators: list[Any]  # of its own, that it draws from
     arguments: list[Held] = field(default_factory=list)
     states: States = ()  # of the generators, when that run began
     runs: int = 0
@@ -110,7 +110,8 @@ class Inputs:
             started = time.perf_counter_ns()
             if given.kept_at and given.took_ns > SHARE * (started - given.kept_ns):
                 return
-            given.arguments, given.states, given.kept_at = held(arguments), random_states(given.generators), given.runs
+            given.states = random_states((*given.generators, *generators_of(arguments)))
+            given.arguments, given.kept_at = held(arguments), given.runs
             given.kept_ns = time.perf_counter_ns()
             given.took_ns = given.kept_ns - started
 

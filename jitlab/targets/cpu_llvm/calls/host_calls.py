@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir.programs.program import Call, Program, walk
+from jitlab.ops.random_draws import Draw, c_function
 from jitlab.support import locks
 
 _Function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
@@ -26,9 +27,12 @@ MOST_KEPT = 64
 
 
 def call_sites(program: Program) -> list[int]:
-    """The number of each of the program's calls, in their order."""
+    """The number of each of the program's calls, in their order; of a draw the address of its C function."""
     found = {s.number: s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, Call)}
-    return [_number_of(op, found.get(number)) for number, op in enumerate(program.calls)]
+    return [
+        c_function(op.how.function) if isinstance(op, Draw) else _number_of(op, found.get(number))
+        for number, op in enumerate(program.calls)
+    ]
 
 
 def raised() -> BaseException | None:

@@ -1,4 +1,4 @@
 """A Program becomes LLVM text: phases, loops, reductions.
 
-Parts, in the order of the data: reductions, phase, quick, codegen, register_gaps.
+Parts, in the order of the data: reductions, drawing, phase, quick, codegen, register_gaps.
 """

@@ -11,6 +11,7 @@ from jitlab.ir.programs.program import (
     LANES,
     Apply,
     Assign,
+    Buffer,
     Call,
     Define,
     Expr,
@@ -33,6 +34,7 @@ from jitlab.ir.programs.program import (
     walk,
     work,
 )
+from jitlab.ops.random_draws import Draw
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout, Phase, changes, written
 from jitlab.targets.cpu_llvm.machine import features
 from jitlab.targets.llvm.expressions import InVector
@@ -40,6 +42,7 @@ from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
+from .drawing import write_draw
 from .reductions import Reductions
 
 GEMM = {np.dtype("f4"): "sgemm", np.dtype("f8"): "dgemm"}
@@ -419,6 +422,9 @@ class PhaseWriter(Reductions):
     def _call(self, s: Call) -> None:
         """The function at CALL gets the operation and, for each array, its address, extents and strides. It writes 1 behind
         them when it is done: what it returns where an interrupt ends it nobody can say."""
+        if isinstance(op := self.layout.program.calls[s.number], Draw):
+            write_draw(self, s, op)
+            return
         fn = self.fn
         words: list[str] = []
         for buffer, extents in zip((*s.outs, *s.ins), s.extents, strict=True):
@@ -431,11 +437,19 @@ class PhaseWriter(Reductions):
         function, operation = self.slot(self.layout.CALL, "ptr"), self.slot(self.layout.calls + s.number)
         fn.emit(f"call void {function}(i64 {operation}, ptr {table})")
         status = fn.instr(f"load i64, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {len(words)}')}")
-        fine = fn.label("called")
-        if s.code not in self.failures:
-            self.failures[s.code] = fn.label("raised")
-        fn.branch_if(fn.instr(f"icmp ne i64 {status}, 1"), self.failures[s.code], fine, likely=False)
-        fn.block(fine)
+        self.fail_if(fn.instr(f"icmp ne i64 {status}, 1"), s.code)
+
+    def fail_if(self, condition: str, code: int) -> None:
+        """Leave, if so: the check with that code has failed."""
+        fine = self.fn.label("called")
+        if code not in self.failures:
+            self.failures[code] = self.fn.label("raised")
+        self.fn.branch_if(condition, self.failures[code], fine, likely=False)
+        self.fn.block(fine)
+
+    def scalar_at(self, buffer: Buffer) -> str:
+        """Where a buffer of one element lies."""
+        return self._address(buffer, Index())
 
 
 def _nested(s: For) -> list[Statement]:

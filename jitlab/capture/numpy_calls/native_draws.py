@@ -1,0 +1,104 @@
+"""Draws of one number that machine code makes itself: which calls of a generator's methods are such draws, and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.ir import Extent, Node, Symbolic
+from jitlab.ops.build_nodes import as_node, cast, constant, weak
+from jitlab.ops.library_operations import call
+from jitlab.ops.random_draws import METHODS, Draw, Method, c_function
+
+if TYPE_CHECKING:
+    from jitlab.capture.state import Capture
+
+#: By the class of the generator and the name that is called: the method, the parameters before `size`, with their defaults.
+_CALLS: Mapping[tuple[str, str], tuple[str, Mapping[str, Any]]] = {
+    **{(kind, "uniform"): ("uniform", {"low": 0.0, "high": 1.0}) for kind in ("Generator", "RandomState")},
+    ("Generator", "random"): ("random", {}),
+    ("Generator", "standard_normal"): ("standard_normal", {}),
+    ("Generator", "normal"): ("normal", {"loc": 0.0, "scale": 1.0}),
+    ("Generator", "standard_exponential"): ("standard_exponential", {}),
+    ("Generator", "exponential"): ("exponential", {"scale": 1.0}),
+    ("Generator", "integers"): ("integers", {"low": None, "high": None}),
+    ("RandomState", "random"): ("random_sample", {}),
+    ("RandomState", "random_sample"): ("random_sample", {}),
+    ("RandomState", "rand"): ("random_sample", {}),
+    ("RandomState", "randint"): ("randint", {"low": None, "high": None}),
+}
+
+#: What these arguments are where the call might as well leave them away.
+_ABSENT: Mapping[str, Any] = {"size": None, "out": None, "endpoint": False}
+
+_MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
+
+
+def drawn_natively(
+    capture: Capture, generator: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Tensor | None:
+    """The number that a call draws, as an operation of the graph; None where NumPy has to be called for it."""
+    kind = type(generator).__name__
+    method, defaults = _CALLS.get((kind, name), ("", {}))
+    how = METHODS.get((kind, method))
+    if how is None or (how.function and not c_function(how.function)) or len(args) > len(defaults):
+        return None
+    given = dict(zip(defaults, args, strict=False))
+    named = {key: value for key, value in kwargs.items() if key not in _ABSENT or value is not _ABSENT[key]}
+    if given.keys() & named.keys() or not named.keys() <= defaults.keys():
+        return None
+    values = {**defaults, **given, **named}
+    if how.refused == "empty" and values["high"] is None:
+        values = {"low": 0, "high": values["low"]}
+    if not all(_is_of(x, dtype) for x, dtype in zip(values.values(), how.operands, strict=True)):
+        return None
+    address = capture.address(generator)
+    if address is None:
+        return None
+    operands = [_node(x, dtype) for x, dtype in zip(values.values(), how.operands, strict=True)]
+    drawn = call(Draw(kind, method, _is_sure(generator, method, how, values.values())), address.node(), *operands)
+    assert isinstance(drawn, tuple)
+    number, following = drawn
+    address._cell.move_on((), following)
+    if (kind, method) != ("Generator", "integers"):
+        weak(number)  # Python's own
+    return capture.fresh(number, is_scalar=True)
+
+
+def _is_of(x: Any, dtype: np.dtype[Any]) -> bool:
+    """Is it one number that NumPy takes for one of the dtype, as it is or, for a float, as C converts it?"""
+    whole = dtype.kind == "i"
+    if isinstance(x, Tensor):
+        fits = x.dtype.kind == "i" if whole else x.dtype.kind in "iuf"
+        return x.shape == () and fits and (x._cell.kinds is None or not whole)
+    x = x.value if isinstance(x, Number) else x
+    if isinstance(x, (Symbolic, Extent)):
+        return True
+    if isinstance(x, np.generic):
+        return x.dtype.kind in ("i" if whole else "iuf") and x.itemsize <= 8
+    if type(x) is int:
+        return _LEAST <= x <= _MOST
+    return type(x) is float and not whole
+
+
+def _node(x: Any, dtype: np.dtype[Any]) -> Node:
+    if isinstance(x, Number):
+        return x.capture.number_node(x, dtype).node()
+    if isinstance(x, Tensor):
+        return cast(x.node(), dtype)
+    return as_node(x, dtype) if isinstance(x, (Symbolic, Extent)) else constant(dtype.type(x))
+
+
+def _is_sure(generator: Any, method: str, how: Method, values: Any) -> bool:
+    """Are the operands written in the program, and does NumPy take them?"""
+    if not how.refused or not all(type(x) in (int, float) for x in values):
+        return not how.refused
+    try:
+        getattr(type(generator)(type(generator._bit_generator)(0)), method)(*values)
+    except (ValueError, OverflowError):
+        return False
+    return True
