@@ -15,13 +15,17 @@ from jitlab.messages import Message
 from jitlab.ops.build_nodes import weak
 from jitlab.ops.host_operations import Input, filled
 from jitlab.ops.random_draws import Address, generator_at, random_state, set_random_state
+from jitlab.support.later import Later
 
 from .host_fallback import Template, add_host_call, evaluate, must_compile, no_array, rehearsing
-from .native_draws import drawn_natively
 from .numpy_traits import OnCopy
 
 if TYPE_CHECKING:
     from jitlab.capture.state import Capture
+
+    from . import native_draws
+else:
+    native_draws = Later(f"{__package__}.native_draws")
 
 REASON = Message("stays.draws")
 
@@ -53,7 +57,7 @@ def is_seed(function: Any) -> bool:
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
     name = function.__name__
-    drawn = drawn_natively(capture, generator, name, args, kwargs)
+    drawn = native_draws.drawn_natively(capture, generator, name, args, kwargs)
     if drawn is not None:
         return drawn
     if capture.strict and not capture.policy.may_draw:
