@@ -4,7 +4,7 @@ Parts, in the order of the data: positions, hooks, rewrite, effort, guards, trac
 refusals, drivers.
 """
 
-from .drivers.calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
+from .drivers.calls import CallCapture, CallTrace, form_of, record_call, refuse_syntax, signature_key
 from .drivers.piece_traces import EndPiece, failed_of
 from .drivers.pieces import MOST_TRACES
 from .drivers.trace import Trace, finish
@@ -42,6 +42,7 @@ __all__ = [
     "failed_of",
     "find_definition",
     "finish",
+    "form_of",
     "key_of",
     "leaves_of",
     "only_users",

@@ -41,6 +41,7 @@ from jitlab.capture import (
     call_user,
     current_capture,
     failed_of,
+    form_of,
     key_of,
     leaves_of,
     only_users,
@@ -80,6 +81,8 @@ else:  # for calls that are not captured whole
 
 #: Places that call a function as Python of which notes tell.
 MOST_CALLERS = 100
+#: After so many refusals at one place calls are not captured that differ in ints and in what containers hold alone.
+MOST_ALIKE = 4
 
 
 class Jit(SizeFamilies, Deciding):
@@ -402,6 +405,8 @@ class Jit(SizeFamilies, Deciding):
                 known = known or self._renewed(key, at, serves=True) or (self._other_size(key, at) if of_any_size else None)
                 if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
                     return refusal
+                if known is None and (refusal := self._refused_alike(key)) is not None:
+                    return refusal
                 if known is None and trial is not None:
                     if trial.effort.is_spent:
                         return Refusal(*TOO_MUCH)
@@ -520,6 +525,14 @@ class Jit(SizeFamilies, Deciding):
         if len(self._failed) > config.max_traces:
             self._failed.clear()
         return _Refused(refusal)
+
+    def _refused_alike(self, key: Any) -> Refusal | None:
+        """Why calls that differ from this one in ints, and in what containers hold, were refused: several, at one place."""
+        form = form_of(key)
+        found = [refusal for known, refusal in list(self._refused.items()) if form_of(known) == form]
+        if len(found) < MOST_ALIKE or any((x.code, x.source) != ("effect", found[0].source) for x in found):
+            return None
+        return None if any(form_of(known) == form for known in list(self._traces)) else found[0]
 
     def _forget_oldest(self) -> None:
         """The trace that was called longest ago makes room."""

@@ -287,6 +287,16 @@ def signature_key(values: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     return tuple(map(_key, values)), values
 
 
+def form_of(key: Any) -> Any:
+    """A key without ints, and without what lists, tuples and dicts hold."""
+    return tuple(map(_form, key)) if type(key) is tuple else key
+
+
+def _form(part: Any) -> Any:
+    is_kind = type(part) is tuple and any(part[0] is kind for kind in (list, tuple, dict, int))
+    return part[0] if is_kind else part
+
+
 def _key(value: Any) -> Any:
     kind = type(value)
     if kind is np.ndarray:
@@ -302,4 +312,4 @@ def _key(value: Any) -> Any:
     return kind
 
 
-__all__ = ["CallCapture", "CallTrace", "record_call", "refuse_syntax", "refused_syntax", "signature_key"]
+__all__ = ["CallCapture", "CallTrace", "form_of", "record_call", "refuse_syntax", "refused_syntax", "signature_key"]

@@ -1,8 +1,8 @@
 """A statement in steps: what NumPy can be captured of it by itself, and the rest, in Python's own order of evaluation.
 
 before: out.append(np.tanh(x).sum())
-after:  __jl_t0 = np.tanh(x).sum()    # captured
-        out.append(__jl_t0)           # Python
+after:  __jl_t0__ = np.tanh(x).sum()    # captured
+        out.append(__jl_t0__)           # Python
 
 Names and attributes stay where they are, so they are read later than Python reads them. A captured step rebinds nothing, and
 nobody can tell; a step that Python has to run may, so from there on the statement runs as it was written (`Group.rest`).
@@ -34,7 +34,7 @@ def new_name() -> str:
     """A name that no program has."""
     global _names_made
     _names_made += 1
-    return f"{TEMPORARY}{_names_made}"
+    return f"{TEMPORARY}{_names_made}__"  # in a method Python takes it for no private name of the class
 
 
 class Step:
@@ -259,7 +259,7 @@ def _reads(node: ast.expr) -> bool:
 
 
 def _looks_only(node: ast.expr) -> bool:
-    """`float(__jl_t0)` and the like, over steps alone."""
+    """`float(__jl_t0__)` and the like, over steps alone."""
     if not isinstance(node, ast.Call) or node.keywords:
         return False
     named = isinstance(node.func, ast.Name) and node.func.id in _LOOKING
