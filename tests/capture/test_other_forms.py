@@ -132,6 +132,28 @@ def test_it_is_an_error_where_all_is_to_be_compiled():
         jl.function(none_first, jit_compile=True)(UP)
 
 
+def romberg(function, a, b):
+    found = np.zeros((8, 8))
+    h = b - a
+    found[0, 0] = h * (function(a) + function(b)) / 2
+    for k in range(1, 8):
+        h /= 2
+        found[k, 0] = found[k - 1, 0] / 2 + h * sum(function(a + (2 * i - 1) * h) for i in range(1, 2 ** (k - 1) + 1))
+        if k > 1 and abs(found[k, 0] - found[k - 1, 0]) < 1e-3:
+            return found[k, 0], k
+    raise RuntimeError("no convergence")
+
+
+def integral(a, b):
+    return romberg(lambda x: 1 / (1 + x * x), a, b)
+
+
+@pytest.mark.parametrize("way", [jl.function, jl.jit(fullgraph=True)])
+def test_what_follows_a_loop_that_may_return_only_raises(way):
+    found, wanted = way(integral)(0.0, 1.0), integral(0.0, 1.0)
+    assert found[1] == wanted[1] and abs(found[0] - wanted[0]) < 1e-14
+
+
 def printing(x):
     print(f"sum {x.sum():.3f}, {float(x[0]):{len(x)}.1f}, {x!r}, {len(x):3d}")
     return x

@@ -92,7 +92,7 @@ def trace_side(
             if side.error is not None:
                 return side
             side.values = variables.values(assigned)
-            for key in wanted:
+            for key in filter(side.values.__contains__, wanted):  # others are as they were
                 if side.values[key] is not UNDEFINED and side.values[key] is not before[key]:
                     side.keep(key, side.values[key])
             keep_outcome(side)
