@@ -343,6 +343,31 @@ class DumpWritten(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AsPython:
+    """Calls that run as Python because that takes less time: of which function, what is said of it, in clauses, of which lines,
+    and what would run compiled: of each trace its function, its number and that of its executable."""
+
+    function: str
+    said: tuple[Message, ...]
+    lines: tuple[Span, ...]
+    traces: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "; ".join(map(str, self.said))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledAsPython(Event):
+    """A call ran as Python because that takes less time."""
+
+    kind: ClassVar[str] = "called-as-python"
+    about: AsPython
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What happened in a while, for listeners that take it in bulk: calls that C functions answered, and single events."""
 
@@ -353,7 +378,7 @@ class Batch:
 def each(calls: Calls) -> Iterator[Event]:
     """The same as events, in their order."""
     about = calls.about
-    if about.statement is not None:
+    if about.as_python is not None:
         for started, ended in zip(calls.starts.tolist(), calls.words[:, native_call_log.END].tolist(), strict=True):
             yield _of_row((about, calls.cell, started, ended, None))
         return
@@ -431,9 +456,8 @@ def collect() -> None:
 def _of_row(row: Row) -> Event:
     about, cell, start, end, context = row
     duration = end - start
-    if about.statement is not None:
-        reason, said, lines = about.statement
-        return StatementRan(cell=cell, reason=reason, said=said, lines=lines, start_ns=start, duration_ns=duration)
+    if about.as_python is not None:
+        return CalledAsPython(cell=cell, about=about.as_python, start_ns=start, duration_ns=duration)
     if about.tells_call:
         return FunctionCalled(
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
@@ -580,7 +604,7 @@ def _after_fork() -> None:
 
 
 #: What happens in every run.
-FREQUENT = frozenset({FunctionCalled, ClusterRan, HostOperationRan, ArrayCopied})
+FREQUENT = frozenset({FunctionCalled, CalledAsPython, ClusterRan, HostOperationRan, ArrayCopied})
 
 busy = Busy()
 _listeners: list[tuple[Listener, Taker | None]] = []

@@ -38,7 +38,7 @@ UNREAD = {
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",
     "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
     "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs code args",
-    "PlanChange": "code args",
+    "PlanChange": "code args", "AsPython": "said plans",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.
 BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}

@@ -164,3 +164,21 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
     /^k/
   );
 });
+
+test('calls that ran as Python stand beside the plan, which is counted as ever', () => {
+  const text =
+    'runs as Python up to 1,023 elements: 1.3 µs beside 1.9 µs compiled (5 calls each); because `math.fsum` wants a Python number (line 7); `np.sum` would keep it compiled';
+  const call = { function: 'scale', text, lines: [['<cell 7>', 9, 0, 9, 8]], seconds: 6.5e-6, calls: 5 };
+  const settled = report({ ...softmax, as_python: [call] });
+  assert.match(badgeText(settled), /^21\/22 compiled · .* · this run: Python · 58\.8 ms/);
+  assert.doesNotMatch(badgeText(report(softmax)), /Python/);
+  const { rows, more } = pythonRows(settled);
+  assert.deepEqual(
+    rows.map(({ what, where, why }) => [what, where, why]).slice(0, 1),
+    [["scale", "line 9, this run: Python, 5 calls, 6.5 µs", `${text.replaceAll("`", "")}.`]]
+  );
+  assert.equal(rows.length, pythonRows(report(softmax)).rows.length + 1);
+  assert.equal(more, pythonRows(report(softmax)).more);
+  const many = Array.from({ length: 5 }, (_, n) => ({ ...call, seconds: n * 1e-6 }));
+  assert.match(pythonRows(report({ ...softmax, as_python: many })).more, /^and 2 more functions/);
+});

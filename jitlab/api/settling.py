@@ -96,6 +96,7 @@ class Trial:
     has_others: bool = False  # captured whole no more: each time it was for another object
     effort: Effort = field(default_factory=Effort)  # that capturing such a call as a whole may take
     effort_in_pieces: Effort = field(default_factory=Effort)
+    traces: tuple[tuple[str, int, int], ...] = ()  # that ran when such a call ran compiled, as `events.AsPython` has them
 
     def begin(self) -> None:
         """A call begins: where it is decided that such calls are compiled, each may be captured anew."""
@@ -186,19 +187,32 @@ class Trial:
         return self.effort.is_spent or self.effort_in_pieces.is_spent
 
     @property
-    def reason(self) -> Message:
-        """Why such calls run as Python."""
+    def said(self) -> tuple[Message, ...]:
+        """What is said of such calls where they run as Python: with which times or counts, why, and what would change it."""
+        return (self._decided_by(), *(_why(self.refusal) if self.pieces and self.refusal is not None else ()))
+
+    def _decided_by(self) -> Message:
         if self.counted is not None or not self.times[PYTHON]:
             return self.counted or Message("settled.nothing")
         compiled, python = self.times[COMPILED], self.times[PYTHON]
         seconds = {"python": min(python) / 1e9, "compiled": min(compiled) / 1e9}
         number = min(len(python), len(compiled))
         measured = {"elements": f"{2**self.elements_bits - 1:,}", "number": number, **seconds}
-        if self.refusal is None or not self.pieces:
-            return Message("settled.measured", measured)
-        source = self.refusal.source
-        why = str(self.refusal.said).rstrip(".") + (f" (line {source.line})" if source is not None else "")
-        return Message("settled.in_pieces", {**measured, "why": why})
+        return Message("settled.in_pieces" if self.pieces else "settled.measured", measured)
+
+
+def _why(refusal: Refusal) -> Iterator[Message]:
+    """Why a call is not captured whole, and what would be."""
+    cut = refusal.cut
+    source = refusal.source if refusal.source is not None or cut is None else cut.source
+    wants = cut is not None and refusal.code == "value"
+    why = str(Message("settled.wants_number", {"name": cut.called}) if cut is not None and wants else refusal.said).rstrip(".")
+    if source is None or "line" in refusal.said.args:
+        yield Message("settled.because", {"why": why})
+    else:
+        yield Message("settled.because_in_line", {"why": why, "line": source.line})
+    if cut is not None:
+        yield Message("settled.instead", {"name": cut.instead})
 
 
 def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
@@ -212,15 +226,22 @@ class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
     captured whole. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and what
-    Python would have taken for them by the model."""
+    Python would have taken for them by the model. `ran`: the pieces that a call has entered, of which somebody wants to
+    know."""
 
     disturbances: int = 0
+    ran: dict[tuple[str, int, int], None] | None = None
     counts: tuple[int, int, float] | None = None
     is_in_pieces: bool = False
     compiled: int = 0
 
 
 here = _Here()
+
+
+def identity(function: str, trace: Any) -> tuple[str, int, int]:
+    """What events tell a trace by."""
+    return function, trace.number, getattr(trace.executable, "number", -1)
 
 
 def disturbed() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.errors import CaptureError, Signal
 from jitlab.ir import TRACED_DTYPES, Extent, NotRolled, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 from jitlab.support.later import Later
@@ -30,6 +31,7 @@ from .control.purity import ITERABLES, is_of_numbers
 from .control.python_values import math_of_traced, round_of_traced
 from .effort import CALL_NS
 from .guards.leaves import UNDEFINED
+from .numpy_calls.counterparts import note_cut
 from .numpy_calls.draws import draw, is_generator, is_seed
 from .numpy_calls.functions import call_function
 from .numpy_calls.host_fallback import is_numpy
@@ -500,7 +502,11 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
             return call(capture, chosen, args, kwargs)
     if _is_user_function(function):
         return call_user(capture, function, args, kwargs)
-    return call_library(capture, function, args, kwargs, owner)
+    try:
+        return call_library(capture, function, args, kwargs, owner)
+    except (Signal, CaptureError) as error:
+        note_cut(error, function)
+        raise
 
 
 def _dispatched(capture: Capture, function: Any, first: Any) -> Any:

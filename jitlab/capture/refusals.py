@@ -11,6 +11,7 @@ from jitlab.messages import Message
 
 from .drivers.piece_traces import EndPiece, StoresOutside
 from .guards.signature import Foreign
+from .numpy_calls.counterparts import Cut
 from .numpy_calls.explanations import said_of
 from .numpy_calls.host_fallback import NotReplayable
 from .positions import describe, entries, is_added, is_converted
@@ -25,6 +26,7 @@ class Refusal(NamedTuple):
     source: Source | None = None
     met: tuple[str, ...] = ()  # values of what is another each time
     made: tuple[Any, ...] = ()  # calls of the user's functions that were made before it
+    cut: Cut | None = None  # what else would be captured
 
 
 #: Of a call or piece that fits, and no more when its arrays are fetched.
@@ -43,7 +45,7 @@ def reason_of_run(error: Exception) -> Refusal:
 
 def reason_of(error: Exception) -> Refusal:
     """Why what was being captured has to run as Python."""
-    return _reason_of(error)._replace(made=getattr(error, "_jitlab_made", ()))
+    return _reason_of(error)._replace(made=getattr(error, "_jitlab_made", ()), cut=getattr(error, "_jitlab_cut", None))
 
 
 def _reason_of(error: Exception) -> Refusal:

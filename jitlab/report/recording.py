@@ -23,7 +23,7 @@ from jitlab.support import locks
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
-from .build.spans import Lane, Span
+from .build.spans import AS_PYTHON, Lane, Span
 from .duration_samples import Samples
 from .load import Load
 
@@ -135,6 +135,7 @@ class Recording:
         self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
         self.statements: OrderedDict[tuple[str, Message, tuple[events.Span, ...]], Replaced] = OrderedDict()
+        self.as_python: OrderedDict[events.AsPython, Tally] = OrderedDict()  # calls of functions
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
         self.loops: OrderedDict[tuple[str, str, Message, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
@@ -164,6 +165,7 @@ class Recording:
             events.ArrayCopied: self._array_copied,
             events.OperationRan: self._operation_ran,
             events.StatementRan: self._statement_ran,
+            events.CalledAsPython: self._called_as_python,
             events.ValueFrozen: self._value_frozen,
             events.LoopKept: self._loop_kept,
             events.DumpWritten: lambda event: self.dumps.append(event.path),
@@ -294,9 +296,9 @@ class Recording:
 
     def _calls_noted(self, calls: Calls) -> None:
         about = calls.about
-        if about.statement is not None:
+        if about.as_python is not None:
             self.count += len(calls)
-            self._replaced(about.statement).add(int(calls.durations.sum()), calls=len(calls))
+            self._settled(about.as_python).add(int(calls.durations.sum()), calls=len(calls))
         if about.tells_call:
             self.count += len(calls)
             self.functions[about.function, about.trace].add_calls(calls.starts, calls.durations)
@@ -330,6 +332,15 @@ class Recording:
         tally.add(event.duration_ns)
         tally.add_met(event.met)
         self._span("compiled", event, str(event.said), event.reason, "statement", lines=event.lines)
+
+    def _called_as_python(self, event: events.CalledAsPython) -> None:
+        about = event.about
+        self._settled(about).add(event.duration_ns)
+        self._span("compiled", event, about.text, AS_PYTHON, "statement", lines=about.lines)
+
+    def _settled(self, about: events.AsPython) -> Tally:
+        known = about in self.as_python or len(self.as_python) < DISTINCT
+        return self.as_python.setdefault(about, Tally()) if known else Tally()
 
     def _replaced(self, key: tuple[str, Message, tuple[events.Span, ...]]) -> Replaced:
         """What is known of a statement; of too many nothing is kept."""
@@ -427,6 +438,12 @@ def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[st
         kept = _kept_plan(function, trace, cluster)
         plan = with_flips(kept.to_json(), kept) if kept is not None else None
     return plan
+
+
+def numbered_plan(executable: int) -> dict[str, Any] | None:
+    """The plan of an executable that can still run."""
+    kept = _numbered(executable)
+    return with_flips(kept.to_json(), kept) if kept is not None else None
 
 
 def known_code(function: str, trace: int, cluster: str) -> ClusterCode | None:

@@ -18,7 +18,7 @@ from .build.entries import Listing, entry_of
 from .recording import known_code, known_text
 from .render import wording
 from .render.why import Answer, why, why_not
-from .schema import Boundary, Cluster, Fallback, Kernel, Loop, Op, Statement, Temporary, Trace, Variant
+from .schema import AsPython, Boundary, Cluster, Fallback, Kernel, Loop, Op, Statement, Temporary, Trace, Variant
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -142,6 +142,11 @@ class Report:
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(entry_of(Statement, entry) for entry in self.data.get("statements", ()))
+
+    @lazy
+    def as_python(self) -> list[AsPython]:
+        """Calls that ran as Python because that takes less time, with both times, the reason, and what would change it."""
+        return Listing(entry_of(AsPython, entry) for entry in self.data.get("as_python", ()))
 
     @lazy
     def loops(self) -> list[Loop]:

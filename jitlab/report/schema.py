@@ -427,6 +427,18 @@ class Statement(Placed, shown=True):
     calls: Measured[Count]  #: how often it ran
 
 
+class AsPython(Placed, shown=True):
+    """Calls of a function that ran as Python because that takes less time. What the report counts is the plan: what they would
+    run compiled."""
+
+    function: str  #: that was called
+    text: Measured[Words]  #: `it runs as Python up to …`: how it was decided, why, and what would change it
+    said: Measured[tuple[Message, ...]] = ()  #: the clauses of the text
+    plans: Names = ()  #: that they would run, by name
+    seconds: Seconds  #: of all calls
+    calls: Measured[Count]  #: how often
+
+
 class Loop(Placed, shown=True):
     """A loop that did not become one loop of the graph: its iterations were recorded one by one, or Python ran them."""
 
@@ -644,6 +656,7 @@ class Report(Record):
     retraces: tuple[Trace, ...]  #: every capture
     variants: tuple[Variant, ...] = ()  #: other kernels of known traces
     statements: tuple[Statement, ...] = ()  #: what Python ran of a cell
+    as_python: tuple[AsPython, ...] = ()  #: calls of this run that went as Python
     frozen: tuple[Frozen, ...] = ()  #: values that became part of a trace
     loops: tuple[Loop, ...] = ()  #: that were not rolled
     sources: tuple[Source, ...] = ()  #: the text that is spoken of

@@ -55,8 +55,8 @@ class Launched:
 @dataclass(frozen=True, slots=True)
 class About:
     """What notes are about. `tells_call`: they are of calls of the whole function, not of its plan alone; `plan`: gives what
-    runs on the Python way the plan that a C function ran, None where it did itself; `statement`: Python runs such calls, for
-    this reason, told in this message, of these lines."""
+    runs on the Python way the plan that a C function ran, None where it did itself; `as_python`: Python runs such calls: what
+    the event says of them."""
 
     function: str
     trace: int
@@ -64,7 +64,7 @@ class About:
     tells_call: bool
     costs: Any
     plan: Callable[[], Any] = lambda: None
-    statement: tuple[str, Any, tuple[Any, ...]] | None = None
+    as_python: Any = None
 
     @property
     def words(self) -> int:

@@ -165,13 +165,14 @@ def test_while_somebody_is_busy_listens_or_wants_compiled_code_python_is_asked()
         with inside():
             assert frames_of(lambda: f(x))[:1] != ["<lambda>"]
         assert frames_of(lambda: f(x)) == ["<lambda>"]
-    assert {event.reason for event in heard if isinstance(event, events.StatementRan)} == {"settled"}
+    assert not [event for event in heard if isinstance(event, events.StatementRan)]
+    assert {event.about.function for event in heard if isinstance(event, events.CalledAsPython)} == {"<lambda>"}
     with compiled_calls():
         assert "<lambda>" not in frames_of(lambda: f(x))[:1]
     assert jl.explain(f, x).kernels
     with jl.record() as recording:
         f(x)
-    assert [statement.reason.code for statement in recording.report().statements] == ["settled"]
+    assert [ran.calls for ran in recording.report().as_python] == [1]
     assert frames_of(lambda: f(x)) == ["<lambda>"]
 
 

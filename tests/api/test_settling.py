@@ -1,17 +1,25 @@
 """Calls of `jit` that take less time as Python run as Python: what decides, what does not, and what is said. All times are
 planned: a call takes what the test says."""
 
+import builtins
+import cmath
+import linecache
+import math
 import random
+import statistics
 import threading
 
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab import events
 from jitlab.api import settling
 from jitlab.api.functions import jit as jit_module
 from jitlab.api.settling import COMPILED, ENOUGH, FIRST_CALLS, LONG_NS, MOST, PATIENCE, PYTHON, SHARE, UNSURE, Trial
+from jitlab.capture.numpy_calls.counterparts import counterpart
 from jitlab.errors import OptionError
+from jitlab.ops.table import FUNCTIONS
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +87,8 @@ def test_what_is_faster_as_python_runs_as_python(plan):
     decided = len(plan.ways)
     assert plan.ways[:FIRST_CALLS] == [COMPILED] * FIRST_CALLS
     assert decided < FIRST_CALLS + 2 * ENOUGH + 4  # later ones are not tried any more
-    told = "runs as Python: up to 15 elements Python takes less time: 3.0 µs beside 9.0 µs compiled in pieces"
-    assert told in str(f.ledger)
-    assert "each way), because list.append may do more than give a result (line " in str(f.ledger)
+    assert "  runs as Python up to 15 elements: 3.0 µs beside 9.0 µs compiled in pieces (5 calls each); " in str(f.ledger)
+    assert "each); because list.append may do more than give a result (line " in str(f.ledger)
 
 
 def test_what_is_faster_compiled_stays_compiled(plan):
@@ -267,7 +274,13 @@ def test_what_only_python_can_run_is_python_at_once(plan):
     for _ in range(3):
         assert len(list(f(np.ones(3)))) == 2
     assert trial_of(f).way == PYTHON
-    assert str(trial_of(f).reason) == "nothing in it can be compiled"
+    told = "; ".join(map(str, trial_of(f).said))
+    assert told.startswith("runs as Python: nothing in it can be compiled; because Unsupported expression 'YieldFrom' in line ")
+    assert told.endswith(": a generator stops in the middle")
+    heard = []
+    with events.listen(heard.append):
+        f(np.ones(3))
+    assert [(event.kind, event.reason) for event in heard] == [("statement-ran", "statement")]  # there is no plan beside it
 
 
 @pytest.mark.parametrize("how", [{"fullgraph": True}, {"capture_mode": "trace"}])
@@ -389,10 +402,78 @@ def test_a_recording_says_so_and_does_not_change_the_way(plan):
         f(np.ones(3))
     with jl.record() as recording:
         f(np.ones(3))
-    report = recording.report()
-    assert not report.kernels
-    (statement,) = report.statements
-    assert statement.reason.code == "settled" and "beside 9.0 µs compiled" in statement.reason.text
+    check_plan_and_run(recording.report(), calls=1)
+
+
+def check_plan_and_run(report, *, calls):
+    """What is counted is the plan; that this run was Python's stands beside it."""
+    assert report.verdict["compiled"] == report.verdict["operations"] == 4 and len(report.kernels) == 3
+    assert not report.statements and not report.facts["statements"]
+    assert {cluster.calls for cluster in report.clusters} == {0} and report.verdict["seconds"] is None
+    (ran,) = report.as_python
+    assert ran.calls == calls and ran.seconds > 0 and ran.function == "f"
+    assert set(ran.plans) == {plan["name"] for plan in report.to_json()["plans"]}
+    assert ran.text.startswith("runs as Python up to 3 elements: 1.0 µs beside 9.0 µs compiled in pieces (2 calls each); ")
+    assert [said.code for said in ran.said] == ["in_pieces", "because_in_line"]
+    assert f"This run: f ({calls} call" in str(report) and "run by Python" not in str(report)
+    assert "f, this run" in report.to_html()
+    assert type(report)(report.to_json()).as_python == report.as_python
+
+
+def test_calls_that_c_hands_on_are_in_the_report_too(plan, monkeypatch):
+    monkeypatch.setattr(jit_module, "DIRECT_FIRST", settling.DIRECT)
+    f, log = in_pieces()
+    decided(plan, 1000, f)
+    with jl.record() as recording:
+        for _ in range(300):
+            f(np.ones(3))
+    check_plan_and_run(recording.report(), calls=300)
+    assert len(log) == 320
+
+
+def test_who_hears_each_event_hears_of_them(plan):
+    f, _ = in_pieces()
+    decided(plan, 1000, f)
+    heard = []
+    with events.listen(heard.append):
+        f(np.ones(3))
+    (event,) = [event for event in heard if event.kind == "called-as-python"]
+    assert event.about.function == "f" and event.duration_ns > 0 and "statement-ran" not in {e.kind for e in heard}
+
+
+WRITTEN = {
+    "math.fsum(y)": "`math.fsum` wants a Python number (line LINE); `np.sum` would keep it compiled",
+    "math.gcd(int(y[0] * 9), 3)": "`math.gcd` wants a Python number (line LINE); `np.gcd` would keep it compiled",
+    "sum(sorted(y))": "`sorted` wants a Python number (line LINE); `np.sort` would keep it compiled",
+    "statistics.median(y)": "median may do more than give a result (line LINE); `np.median` would keep it compiled",
+    "math.lgamma(y[0])": None, "len(list(map(math.lgamma, y)))": None, "statistics.pvariance(y)": None,
+    "math.isclose(y[0], y[1])": None,  # NumPy's allows for another difference
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_what_would_keep_it_compiled_is_said_where_numpy_has_it(plan, written):
+    names = {"math": math, "statistics": statistics, "np": np}
+    source = f"def f(x):\n    y = np.tanh(x)\n    return y * {written}\n"
+    file = f"<written {written}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    exec(compile(source, file, "exec"), names)
+    f = decided(plan, 1000, jl.jit(names["f"]))
+    assert trial_of(f).way == PYTHON and trial_of(f).pieces
+    told = WRITTEN[written]
+    assert (told is not None) == ("would keep it compiled" in str(f.ledger))
+    assert told is None or told.replace("LINE", "3") in str(f.ledger)
+
+
+def test_each_function_that_is_advised_is_one_that_is_captured():
+    for module in (math, cmath, statistics, builtins):
+        for function in vars(module).values():
+            if callable(function) and (name := counterpart(function)):
+                assert getattr(np, name.removeprefix("np.")) in FUNCTIONS
+    assert [counterpart(f) for f in (math.sqrt, math.fsum, cmath.exp, sorted, statistics.mean)] == [
+        "np.sqrt", "np.sum", "np.exp", "np.sort", "np.mean",
+    ]  # fmt: skip
+    assert not any(map(counterpart, (math.isclose, math.comb, print, len, np.sqrt, counterpart, 5)))
 
 
 def test_explain_and_expect_see_the_compiled_call(plan):

@@ -176,10 +176,12 @@ class Jit(SizeFamilies, Deciding):
             return self._python_call(trial, args, kwargs)
         trial.begin()
         here = settling.here
-        outer, here.is_in_pieces, here.counts = (here.is_in_pieces, here.counts), trial.pieces, None
+        outer = here.is_in_pieces, here.counts, here.ran
+        here.is_in_pieces, here.counts, here.ran = trial.pieces, None, None if trial.way else {}
         try:
             if trial.way == COMPILED or config.settle != MEASURE:
                 result = self._compiled_call(args, kwargs, trial)
+                self._note_traces(trial)
                 trace = self._last  # the one that has just run
                 if trial.way and not trial.pieces and trace is not None and self._trials.get(kind) is trial:
                     if not trace.stays_compiled:
@@ -195,10 +197,17 @@ class Jit(SizeFamilies, Deciding):
                     self._served_by_c(args, kwargs)
             trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
         finally:
-            here.is_in_pieces, here.counts = outer
+            here.is_in_pieces, here.counts, here.ran = outer
         if self._body is False:
             trial.way = PYTHON
         return result
+
+    def _note_traces(self, trial: Trial) -> None:
+        """A call ran compiled that may decide: its traces are those of such calls."""
+        here = settling.here
+        if here.ran is not None:
+            whole = [] if self._last is None else [settling.identity(self.name, self._last)]
+            trial.traces = tuple(here.ran if here.is_in_pieces else whole)
 
     def reopen(self) -> None:
         if self._decided_for is not (runs := self._what_runs()):
@@ -219,7 +228,9 @@ class Jit(SizeFamilies, Deciding):
         """A call runs as it would if it were decided that such calls run compiled."""
         trace, entry = self.in_front.tried
         if trace is None or trace is not self._last:
-            return self._compiled_call(args, kwargs, trial)
+            result = self._compiled_call(args, kwargs, trial)
+            self._note_traces(trial)
+            return result
         settling.here.compiled += 1  # what C does not answer comes back here
         try:
             return entry(*args, **kwargs)
@@ -243,8 +254,8 @@ class Jit(SizeFamilies, Deciding):
     def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         about = None
         if trial.way and events.active():
-            if not events.in_bulk():
-                return self._python(args, kwargs, Refusal("settled", trial.reason))
+            if self._body is False and trial.refusal is not None:  # no plan is beside it
+                return self._python(args, kwargs, trial.refusal)
             about = self._noted(trial)
         before, outside.unmarked = outside.unmarked, True
         started = time.perf_counter_ns()
@@ -252,8 +263,13 @@ class Jit(SizeFamilies, Deciding):
             return self.python_function(*args, **kwargs)
         finally:
             outside.unmarked = before
-            if about is not None:
+            if about is None:
+                pass
+            elif events.in_bulk():
                 events.note(about, started, time.perf_counter_ns())
+            elif events.active():
+                took = time.perf_counter_ns() - started
+                events.send(events.CalledAsPython(about=about.as_python, start_ns=started, duration_ns=took))
 
     def _noted(self, trial: Trial) -> About:
         """What a note of a call as Python is about: of each place that calls, the same."""
@@ -266,8 +282,9 @@ class Jit(SizeFamilies, Deciding):
             if len(trial.noted) >= MOST_CALLERS:
                 trial.noted.clear()
             lines = tuple(spans(calling_line() or self._definition()))
-            statement = "settled", Message("refused.call", {"name": self.name, "why": trial.reason}), lines
-            about = trial.noted[key] = About(self.name, 0, (), False, None, statement=statement)
+            name = str(self.name) if trial.pieces else self.name  # as the traces have it
+            as_python = events.AsPython(name, trial.said, lines, trial.traces)
+            about = trial.noted[key] = About(self.name, 0, (), False, None, as_python=as_python)
         return about
 
     def _called_as_python(self, kind: settling.Kind, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
-from jitlab.api.settling import disturbed, here, may_settle
+from jitlab.api.settling import disturbed, here, identity, may_settle
 from jitlab.capture import Change
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace, differences
 from jitlab.capture.drivers.run_events import Observer
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: So many shapes of one name at one place: that is a habit of the program.
 MANY_SHAPES = 3
+#: Traces of pieces remembered of a call that is not decided yet.
+MOST_RAN = 100
 
 
 @dataclass
@@ -62,6 +64,8 @@ class PiecesTold(Observer):
 
     def called(self, trace: PieceTrace, started: int) -> None:
         super().called(trace, started)
+        if here.ran is not None and len(here.ran) < MOST_RAN:
+            here.ran[identity(trace.name, trace)] = None
         self._piece(trace).calls += 1
         if trace.costs.calls:  # the first call is the one that captured it
             self.frequency.called()

@@ -370,8 +370,8 @@ def ledger_text(ledger: Ledger) -> str:
     lines += map(str, pieces[:MOST_LINES])
     limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
     lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
-    settled = [trial.reason for trial in list(ledger.trials.values()) if trial.way == PYTHON]
-    lines += list(dict.fromkeys(f"  runs as Python: {reason}" for reason in settled))[:MOST_LINES]
+    settled = [trial.said for trial in list(ledger.trials.values()) if trial.way == PYTHON]
+    lines += list(dict.fromkeys(f"  {'; '.join(map(str, said))}" for said in settled))[:MOST_LINES]
     for fix in ledger.fixes()[:MOST_FIXES]:
         avoided = sorted((miss for miss in misses if fix.avoids(miss)), key=fix.passes_number)
         placed = fix.at(avoided[-1]) if avoided else fix

@@ -421,8 +421,8 @@ class Bulk:
     def kinds(self) -> Counter[str]:
         about = self.calls.about
         calls = len(self.calls)
-        if about.statement is not None:
-            return Counter({events.StatementRan.kind: calls})
+        if about.as_python is not None:
+            return Counter({events.CalledAsPython.kind: calls})
         found = Counter({events.ClusterRan.kind: calls * len(about.launches)})
         if about.tells_call:
             found[events.FunctionCalled.kind] = calls

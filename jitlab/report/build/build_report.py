@@ -13,7 +13,7 @@ from jitlab.events import Cause, VariantCause
 from jitlab.messages import Message, plain, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.origin import origin
-from jitlab.report.recording import Recording, Sampled, Tally, known_plan
+from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbered_plan
 from jitlab.report.render import wording
 from jitlab.report.schema import VERSION, has, lists
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
@@ -78,6 +78,7 @@ def report_json(recording: Recording) -> Json:
         "fallbacks": [],
         "variants": _variants(recording, titles),
         "statements": _statements(recording),
+        "as_python": _as_python(recording, plans, titles),
         "frozen": [
             {"function": titles.function(function), "what": what, "lines": _spans(lines), "times": times}
             for (function, what, lines), times in recording.frozen.items()
@@ -113,7 +114,7 @@ class _Plan:
 
 
 def _plans(recording: Recording, titles: Titles) -> list[_Plan]:
-    """Plans made while recording, and those made before whose clusters or host operations ran."""
+    """Plans made while recording, and those made before whose clusters or host operations ran, or would have run."""
     found: dict[tuple[str, int, tuple[str, ...]], Json] = {}
     for event in recording.plans:
         found[_key(event.function, event.trace, event.plan)] = event.plan
@@ -128,6 +129,9 @@ def _plans(recording: Recording, titles: Titles) -> list[_Plan]:
         if (function, trace) not in have_traces and (plan := known_plan(function, trace)):
             found.setdefault(_key(function, trace, plan), plan)
             have_traces.add((function, trace))
+    for function, trace, executable in dict.fromkeys(key for about in recording.as_python for key in about.traces):
+        if (plan := numbered_plan(executable)) is not None:
+            found.setdefault(_key(function, trace, plan), plan)
     plans: list[_Plan] = []
     count: dict[str, int] = {}
     for (function, trace, _), plan in found.items():
@@ -419,6 +423,26 @@ def _statements(recording: Recording) -> list[Json]:
     ])  # fmt: skip
 
 
+def _as_python(recording: Recording, plans: list[_Plan], titles: Titles) -> list[Json]:
+    """Calls that ran as Python because that takes less time, by function and place."""
+    return [
+        {
+            "function": titles.function(about.function), "text": about.text, "said": [said.to_json() for said in about.said],
+            "lines": _spans(about.lines),
+            "plans": _titles_of(about, plans),
+            "seconds": tally.ns / 1e9, "calls": tally.calls,
+        }
+        for about, tally in recording.as_python.items()
+    ]  # fmt: skip
+
+
+def _titles_of(about: events.AsPython, plans: list[_Plan]) -> list[str]:
+    """What the plans are called that such calls would run."""
+    made = [(function, trace, numbered_plan(executable)) for function, trace, executable in about.traces]
+    keys = {_key(function, trace, plan) for function, trace, plan in made if plan is not None}
+    return [plan.title for plan in plans if _key(plan.function, plan.trace, plan.json) in keys]
+
+
 def _loops(recording: Recording, titles: Titles) -> list[Json]:
     """Loops whose iterations were recorded one by one, or run by Python, each with the reason why it was not rolled."""
     return [
@@ -475,7 +499,9 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         seconds, numpy_seconds = recording.compared.compiled_ns / 1e9, recording.compared.numpy_ns / 1e9
     suggestions = things_to_do(data, seconds)
     result: Json = {
-        "lead": lead(compiled, len(ops), len(data["statements"]), None if data["retraces"] else recording.plain),
+        "lead": lead(
+            compiled, len(ops), len(data["statements"]) + len(data["as_python"]), None if data["retraces"] else recording.plain
+        ),
         "operations": len(ops), "compiled": compiled,
         "clusters": sum(cluster["plan"] in shown for cluster in data["clusters"]),
         "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),

@@ -26,7 +26,7 @@ def report_sources(
     known = {file for file, _, _ in pieces}
     spoken = {
         Source(str(span[0]), span[1])
-        for key in ("retraces", "statements", "frozen", "loops", "variants", "fallbacks")
+        for key in ("retraces", "statements", "as_python", "frozen", "loops", "variants", "fallbacks")
         for entry in data.get(key, ())
         for span in entry["lines"]
         if span[0] not in known

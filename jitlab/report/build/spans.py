@@ -9,6 +9,9 @@ from jitlab import events
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
+#: What a span is called of a call that runs as Python because that takes less time.
+AS_PYTHON = "settled"
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -38,11 +41,10 @@ class _Noted:
 
     def spans(self) -> Iterator[Span]:
         about = self.calls.about
-        if about.statement is not None:
-            reason, said, lines = about.statement
+        if (as_python := about.as_python) is not None:
             kept = zip(self.calls.starts[self.first :].tolist(), self.calls.durations[self.first :].tolist(), strict=True)
             for start, duration in kept:
-                yield Span(str(said), reason, "statement", start, duration, lines=lines)
+                yield Span(as_python.text, AS_PYTHON, "statement", start, duration, as_python.function, lines=as_python.lines)
         for launch, starts, durations, kernels in self.calls.launches():
             launched = zip(*(part[self.first :].tolist() for part in (starts, durations, kernels)), strict=True)
             for start, duration, times in launched:
@@ -54,7 +56,7 @@ class _Noted:
 
 def _spans_of(calls: Calls) -> int:
     """How many spans each of the calls has."""
-    return len(calls.about.launches) + (calls.about.statement is not None)
+    return len(calls.about.launches) + (calls.about.as_python is not None)
 
 
 class Lane:
@@ -104,7 +106,7 @@ class Lane:
             self.dropped += gone
 
     def _count_noted(self, noted: _Noted, end: int) -> None:
-        if noted.calls.about.statement is not None:
+        if noted.calls.about.as_python is not None:
             self.dropped_ns += int(noted.calls.durations[noted.first : end].sum())
         for _, _, durations, kernels in noted.calls.launches():
             self.dropped_ns += int(durations[noted.first : end].sum())

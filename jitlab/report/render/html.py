@@ -198,6 +198,10 @@ def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
         (s["text"].split("\n", 1)[0], _lines(s), s["reason"]["text"], s["calls"], units.duration(s["seconds"]))
         for s in data.get("statements", ())
     ]
+    rows += [
+        (f"{a['function']}, this run", _lines(a), a["text"], a["calls"], units.duration(a["seconds"]))
+        for a in data.get("as_python", ())
+    ]
     return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)
 
 

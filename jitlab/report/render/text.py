@@ -39,6 +39,8 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
     lines = _head(o)
     if repeated:
         lines += [*_folded("", clean(repeated["text"])), *_folded("", wording.own_run(data["verdict"]["seconds"]))]
+    for entry in data.get("as_python", ()):
+        lines += _folded("", clean(wording.as_python(entry)), indent="  ")
     lines += _slowest(data)
     lines += _folded("", clean(first_run["text"])) if first_run else []
     lines += _next(o)

@@ -211,3 +211,9 @@ def nbytes(op: Mapping[str, Any]) -> int:
         return int(prod(op["shape"]) * np.dtype(op["dtype"]).itemsize)
     except TypeError:
         return 0
+
+
+def as_python(entry: Mapping[str, Any]) -> str:
+    """This run: of a plan that is compiled Python ran the calls."""
+    took = f"{units.counted(entry['calls'], 'call')}, {units.duration(entry['seconds'])}"
+    return f"This run: {entry['function']} ({took}) {entry['text']}"

@@ -5,7 +5,7 @@ import type { Report } from '../report/report';
 
 /** One part of the badge line: what a user reads of a cell before opening anything. */
 export interface BadgePart {
-  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'time' | 'first' | 'error' | 'numpy';
+  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'settled' | 'time' | 'first' | 'error' | 'numpy';
   text: string;
 }
 
@@ -24,6 +24,7 @@ export function badgeParts(report: Report): BadgePart[] {
   add('host', `${verdict.host} host`, verdict.host > 0);
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
+  add('settled', 'this run: Python', report.asPython.length > 0);
   add('time', spread(verdict.seconds ?? 0, verdict.repeated?.deviation ?? null), verdict.seconds !== null);
   add(
     'first',

@@ -10,8 +10,8 @@ export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), plans:
   kernels: records(v.kernels).map(readKernel), boundaries: records(v.boundaries).map(readBoundary),
   temporaries: records(v.temporaries).map(readTemporary), numerics: records(v.numerics).map(readChecked),
   fallbacks: records(v.fallbacks).map(readFallback), statements: records(v.statements).map(readStatement),
-  loops: records(v.loops).map(readLoop), sources: records(v.sources).map(readSource),
-  summary: maybe(v.summary, readSummary) });
+  asPython: records(v.as_python).map(readAsPython), loops: records(v.loops).map(readLoop),
+  sources: records(v.sources).map(readSource), summary: maybe(v.summary, readSummary) });
 export const readCell = (v: Json) => ({ id: text(v.id), title: text(v.title), source: texts(v.source),
   running: flag(v.running), error: text(v.error) || null });
 export const readRun = (v: Json) => ({ at: text(v.at), text: text(v.text) });
@@ -81,6 +81,8 @@ export const readFix = (v: Json) => ({ code: text(v.code), args: readFixArgs(rec
 export const readFixArgs = (v: Json) => ({ form: text(v.form) });
 export const readStatement = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),
   reason: readReason(record(v.reason)), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls) });
+export const readAsPython = (v: Json) => ({ lines: positions(v.lines), function: text(v.function),
+  text: words(v.text), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls) });
 export const readLoop = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),
   reason: readReason(record(v.reason)), iterations: amount(v.iterations) });
 export const readSource = (v: Json) => ({ file: text(v.file), cell: text(v.cell), path: text(v.path),

@@ -2,7 +2,10 @@ import { firstLine } from '../clusters/words';
 import { duration, joined, sentence, some, whereOf } from '../../base/format';
 import type { Report } from '../../report/report';
 
-/** What Python did that could have been compiled: a statement it ran, or a loop whose iterations are its own. */
+/**
+ * What Python did that could have been compiled: calls for which it takes less time, a statement it ran, or a loop whose
+ * iterations are its own.
+ */
 export interface PythonRow {
   what: string;
   where: string;
@@ -16,18 +19,25 @@ export function isPythons({ statements }: Report): boolean {
   return statements.every(({ reason }) => reason.code === 'effect' || reason.code === 'statement');
 }
 
-/** Pure: the slowest statements and the longest loops, a few of each, and how many more there are. */
+/** Pure: calls that ran as Python, the slowest statements and the longest loops, a few of each, and how many more there are. */
 export function pythonRows(report: Report): { rows: PythonRow[]; more: string } {
   const { verdict } = report;
   const statements = verdict.statements > 0 ? report.statements : [];
   const slowest = [...statements].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
   const longest = [...report.loops].sort((a, b) => b.iterations - a.iterations).slice(0, MOST_ROWS);
+  const settled = [...report.asPython].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
   const rest = [
+    [report.asPython.length - settled.length, 'more function'] as const,
     [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
     [Math.max(verdict.loops, report.loops.length) - longest.length, 'more loop'] as const
   ].flatMap(([count, noun]) => (count > 0 ? [some(count, noun)] : []));
   return {
     rows: [
+      ...settled.map(({ function: name, text, lines, seconds, calls }) => ({
+        what: name,
+        where: joined(', ', whereOf({ lines }), 'this run: Python', some(calls, 'call'), duration(seconds)),
+        why: sentence(text)
+      })),
       ...slowest.map(({ text, reason, lines, seconds, calls }) => ({
         what: firstLine(text),
         where: joined(
