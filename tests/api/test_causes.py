@@ -151,7 +151,8 @@ def test_a_name_that_is_another_is_the_cause_and_undoing_it_hits(name):
 
 
 @pytest.mark.parametrize("name", WORLD)
-def test_a_piece_of_a_function_says_it_too(name):
+def test_a_piece_of_a_function_says_it_too(name, monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
     program, change, _, path = WORLD[name]
     inner = jl.autograph.do_not_convert(lambda a: None)
 

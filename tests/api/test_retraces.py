@@ -294,7 +294,9 @@ def test_pieces_that_are_captured_again_are_in_the_ledger_in_the_report_and_in_a
     assert "`s` has another length after each iteration; give it one" in statement["reason"]["text"]
 
 
-def test_pieces_that_fit_again_are_no_retraces_and_warn_nobody(caplog):
+def test_pieces_that_fit_again_are_no_retraces_and_warn_nobody(caplog, monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
+
     @jl.jit
     def waits(x):
         y = x * 2
