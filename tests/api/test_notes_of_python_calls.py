@@ -34,7 +34,6 @@ def settled():
 
 def test_each_place_has_its_number_its_time_and_its_reason(recording):
     f, x = settled(), np.ones(3)
-    recording.statements.clear()
     before = recording.count
     for _ in range(40):
         f(x)
@@ -42,29 +41,29 @@ def test_each_place_has_its_number_its_time_and_its_reason(recording):
     for _ in range(3):
         f(x)
     events.collect()
-    tallies = {key: tally for key, tally in recording.statements.items() if key[0] == "settled"}
+    tallies = recording.as_python
     assert sorted(tally.calls for tally in tallies.values()) == [3, 40]
     assert all(tally.ns > 0 for tally in tallies.values())
-    assert all(said.code == "refused.call" and lines[0][0] == __file__ for _, said, lines in tallies)
-    assert all(lines[0][1] > first for _, _, lines in tallies)
+    assert all(about.said[0].code == "settled.nothing" and about.lines[0][0] == __file__ for about in tallies)
+    assert all(about.lines[0][1] > first for about in tallies)
     assert recording.count == before + 43
     spans = [span for span in recording.lanes["compiled"] if span.label == "settled"]
     assert len(spans) == 43 and sum(span.duration_ns for span in spans) == sum(tally.ns for tally in tallies.values())
-    (a, b) = recording.report().to_json()["statements"]
-    assert {a["calls"], b["calls"]} == {3, 40} and a["reason"]["code"] == "settled"
+    (a, b) = recording.report().to_json()["as_python"]
+    assert {a["calls"], b["calls"]} == {3, 40} and a["said"][0]["code"] == "nothing"
+    assert not [key for key in recording.statements if key[0] == "settled"]
 
 
 def test_a_call_that_raises_is_told_of_too(recording):
     f = settled()
     f._trials[next(iter(f._trials))].way = PYTHON
-    recording.statements.clear()
     for _ in range(2):
         with pytest.raises(ValueError, match="five"):
             f(np.ones(2))  # another size class is another kind
             f(np.ones(5))
     f(np.ones(3))
     events.collect()
-    assert sum(tally.calls for key, tally in recording.statements.items() if key[0] == "settled") >= 1
+    assert sum(tally.calls for tally in recording.as_python.values()) >= 1
 
 
 def test_who_hears_each_event_gets_each(recording):
@@ -72,11 +71,10 @@ def test_who_hears_each_event_gets_each(recording):
     with events.listen(heard.append):
         for _ in range(20):
             f(np.ones(3))
-    told = [event for event in heard if event.kind == "statement-ran"]
-    assert len(told) == 20 and {event.reason for event in told} == {"settled"}
+    assert len([event for event in heard if event.kind == "called-as-python"]) == 20
 
 
-def test_the_panel_counts_them_as_statements(recording):
+def test_the_panel_counts_them_as_what_they_are(recording):
     f, taken = settled(), []
     events.add_listener(lambda event: None, taken.append)
     take = events._listeners[-1][0]
@@ -87,7 +85,7 @@ def test_the_panel_counts_them_as_statements(recording):
     finally:
         events.remove_listener(take)
     (calls,) = [calls for batch in taken for calls in batch.calls]
-    assert Bulk(calls).kinds() == {"statement-ran": 40}
+    assert Bulk(calls).kinds() == {"called-as-python": 40}
     each = list(events.each(calls))
-    assert len(each) == 40 and {(event.kind, event.reason) for event in each} == {("statement-ran", "settled")}
+    assert len(each) == 40 and {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
     assert sum(event.duration_ns for event in each) == int(calls.durations.sum())
