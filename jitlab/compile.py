@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.capture import Trace
@@ -27,10 +27,14 @@ from jitlab.ir.size_facts import here, noting
 from jitlab.lower import lower
 from jitlab.passes import copy_at_devices, order_operations, run_passes
 from jitlab.runtime import Executable, is_watched, kept_plans
-from jitlab.runtime.clustering_dumps import dump_clustering
-from jitlab.runtime.dumps import dump_cluster
 from jitlab.runtime.other_sizes import Late, Served, form_of_graph, serve, varied
+from jitlab.support.later import Later
 from jitlab.targets.devices import target_for
+
+if TYPE_CHECKING:
+    from jitlab.runtime import clustering_dumps, dumps
+else:  # where a flag asks for them
+    clustering_dumps, dumps = Later("jitlab.runtime.clustering_dumps"), Later("jitlab.runtime.dumps")
 
 
 def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
@@ -85,9 +89,11 @@ def _served(kind: type[Late], served: Served, trace: Trace, options: Options) ->
 
 
 def _dump(clustering: Clustering, trace: Trace, executable: Executable) -> None:
-    dump_clustering(clustering, trace.name)
+    if not read_flags().given:
+        return
+    clustering_dumps.dump_clustering(clustering, trace.name)
     for made in clustering.clusters:
-        dump_cluster(
+        dumps.dump_cluster(
             made,
             [
                 ("pipeline start, before inline", trace.graph.nodes),

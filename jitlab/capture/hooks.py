@@ -31,7 +31,6 @@ from .control.purity import ITERABLES, is_of_numbers
 from .control.python_values import math_of_traced, round_of_traced
 from .effort import CALL_NS
 from .guards.leaves import UNDEFINED
-from .numpy_calls.counterparts import note_cut
 from .numpy_calls.draws import draw, is_generator, is_seed
 from .numpy_calls.functions import call_function
 from .numpy_calls.host_fallback import is_numpy
@@ -49,11 +48,12 @@ from .tracers.tensor import Tensor, no_value
 
 if TYPE_CHECKING:
     from .control import iterables, looping, rolling, staging
-    from .numpy_calls import piecewise
+    from .numpy_calls import counterparts, piecewise
 else:  # most functions have neither branches nor loops of traced values
     iterables, looping = Later(f"{__package__}.control.iterables"), Later(f"{__package__}.control.looping")
     rolling, staging = Later(f"{__package__}.control.rolling"), Later(f"{__package__}.control.staging")
     piecewise = Later(f"{__package__}.numpy_calls.piecewise")
+    counterparts = Later(f"{__package__}.numpy_calls.counterparts")
 
 Names = tuple[str, ...]
 
@@ -505,7 +505,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     try:
         return call_library(capture, function, args, kwargs, owner)
     except (Signal, CaptureError) as error:
-        note_cut(error, function)
+        counterparts.note_cut(error, function)
         raise
 
 

@@ -11,11 +11,18 @@ from jitlab.messages import Message
 
 from .drivers.piece_traces import EndPiece, StoresOutside
 from .guards.signature import Foreign
-from .numpy_calls.counterparts import Cut
 from .numpy_calls.explanations import said_of
 from .numpy_calls.host_fallback import NotReplayable
 from .positions import describe, entries, is_added, is_converted
 from .tracers.tensor import Tensor
+
+
+class Cut(NamedTuple):
+    """A call of Python's that is not captured, and NumPy's function that is, by their names, and where the call stands."""
+
+    called: str
+    instead: str
+    source: Source | None
 
 
 class Refusal(NamedTuple):

@@ -62,6 +62,7 @@ OF_ANY = """
     np.array(a, order="F", copy=False) | np.asarray(a) | np.asanyarray(a) | np.asarray(a, order="F")
     np.asarray(a, order="C") | np.asarray(a, copy=True) | np.asarray(a, copy=False) | np.asarray(a, dtype=a.dtype)
     np.asarray(a, "c16") | np.ascontiguousarray(a) | np.asfortranarray(a) | np.ascontiguousarray(a, a.dtype)
+    np.float64(a) | np.float64(a.T) | np.float64(a[::2]) | np.float32(a) | np.complex128(a)
     np.asarray_chkfinite(a) | np.asarray_chkfinite(a, order="F") | np.require(a) | np.require(a, requirements="C")
     np.require(a, requirements="F") | np.require(a, requirements=["W"]) | np.require(a, requirements=["O"])
     np.require(a, requirements=["C", "W", "O", "A"]) | np.require(a, "c16", ["F"]) | a.astype(a.dtype)

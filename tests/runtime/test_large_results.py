@@ -159,8 +159,10 @@ def test_other_threads_run_from_the_beginning(warm):
         sys.setswitchinterval(1000)  # nobody is made to give the lock away
         thread.start()
         before = len(seen)
-        for _ in range(5):
+        for _ in range(20_000):  # the system says when a thread that may run does
             traced(x, limit)
+            if len(seen) > before:
+                break
         assert len(seen) > before
     finally:
         sys.setswitchinterval(interval)

@@ -1,5 +1,5 @@
-"""NumPy's conversions of arrays (`np.asarray`, `np.array(copy=None)`, `x.astype(copy=False)`): they give the array itself where
-it is as it is wanted, and a copy only where it is not."""
+"""NumPy's conversions of arrays (`np.asarray`, `np.array(copy=None)`, `x.astype(copy=False)`, `np.float64(x)`): they give the
+array itself where it is as it is wanted, and a copy only where it is not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
-from jitlab.ir import plain
+from jitlab.ir import TRACED_DTYPES, plain
 from jitlab.ops.layout.views import expand_dims_view
 
 from .layouts import is_in_columns, is_in_rows
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CONVERSIONS: dict[Any, tuple[Any, str | None, int]] = {
     np.array: (True, "K", 0), np.asarray: (None, None, 0), np.asanyarray: (None, None, 0), np.ascontiguousarray: (None, "C", 1),
     np.asfortranarray: (None, "F", 1), np.require: (None, "A", 0), np.asarray_chkfinite: (None, None, 0),
-    np.ndarray.astype: (True, "K", 0), np.astype: (True, "K", 0),
+    np.ndarray.astype: (True, "K", 0), np.astype: (True, "K", 0), **{dtype.type: (None, None, 0) for dtype in TRACED_DTYPES},
 }  # fmt: skip
 _AS_TYPE = frozenset({np.ndarray.astype, np.astype})
 _FLAGS = {
@@ -35,10 +35,10 @@ def converted(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
     x = args[0]
     default_copy, default_order, least = CONVERSIONS[function]
     copy, order = kwargs.get("copy", default_copy), kwargs.get("order") or default_order
-    dtype = args[1] if function in _AS_TYPE else kwargs.get("dtype")
+    dtype = args[1] if function in _AS_TYPE else function if isinstance(function, type) else kwargs.get("dtype")
     if not isinstance(x, Tensor) or x.is_scalar or (copy and function is not np.require) or isinstance(copy, Tensor):
         return None
-    if dtype is not None and np.dtype(dtype).num != x.dtype.num:
+    if dtype is not None and (np.dtype(dtype).num != x.dtype.num or (dtype is function and not x.ndim)):
         return None
     wanted: set[str] = set()
     if function is np.require:

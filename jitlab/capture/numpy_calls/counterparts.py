@@ -3,12 +3,12 @@ captured."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jitlab.capture.positions import here
-from jitlab.ir import Source
+from jitlab.capture.refusals import Cut
 from jitlab.ops.table import FUNCTIONS
 
 #: Python's modules, and what NumPy calls their functions: of `math` and `cmath` the same where nothing is said.
@@ -16,14 +16,6 @@ _CALLED = {
     "math": {"fsum": "sum", "pow": "power", "isclose": "", "dist": ""}, "cmath": {"isclose": ""},
     "statistics": {"mean": "mean", "fmean": "mean", "median": "median"}, "builtins": {"sorted": "sort"},
 }  # fmt: skip
-
-
-class Cut(NamedTuple):
-    """A call of Python's that is not captured, and NumPy's function that is, by their names, and where the call stands."""
-
-    called: str
-    instead: str
-    source: Source | None
 
 
 def counterpart(function: Any) -> str:
