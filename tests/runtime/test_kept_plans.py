@@ -185,7 +185,7 @@ def test_of_damaged_files_none_is_used(store, tmp_path, damage):
     x = np.linspace(0, 1, 40)
     _, wanted = called(ONE, x)
     anew()
-    files = sorted((tmp_path / "objects").iterdir())
+    files = sorted(path for path in (tmp_path / "objects").iterdir() if not path.name.startswith("sources"))
     assert len(files) == 2  # the plan, its code
     for path in files:
         kept = path.read_bytes()
