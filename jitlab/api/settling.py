@@ -49,6 +49,8 @@ SURE, LIKELY = 0.75, 0.6
 LONG_NS, SHARE = 20_000_000, 0.05
 #: So many calls in succession whose pieces do not pay, by counts, decide.
 UNPAID = 2
+#: So many calls in succession that Python takes over in the midst of their run decide.
+GIVEN_UP = 5
 #: From so many calls as Python on C hands them on at once: where machine code has run in this process, and where it has not.
 DIRECT, DIRECT_FIRST = 5, 2000
 #: Kinds of calls that a function remembers.
@@ -92,6 +94,9 @@ class Trial:
     unpaid_code: str = ""  # and for what reason, the same for all of them
     has_entered: bool = False  # a piece that is compiled was entered once: such a call may come again
     counted: Message | None = None  # why it is Python, where counts decided that
+    given_up: int = 0  # calls in succession whose run was given up, so that Python took them over
+    given_up_at: int = 0  # of the trace's calls the last of them
+    given_up_for: Refusal | None = None  # why the last was, where that decided
     refusal: Refusal | None = None  # why the last such call was not captured whole
     has_others: bool = False  # captured whole no more: each time it was for another object
     effort: Effort = field(default_factory=Effort)  # that capturing such a call as a whole may take
@@ -176,6 +181,15 @@ class Trial:
         if self.unpaid >= needed:
             self.way, self.counted = PYTHON, Message(code, {"number": counts[0]} if counts[2] else {})
 
+    def gave_up(self, reason: Refusal, number: int) -> None:
+        """The run of a call, by its trace's count the one with this number, was given up, and Python has taken the call: what
+        costs more than either way, and may come again and again."""
+        self.given_up = self.given_up + 1 if number == self.given_up_at + 1 else 1
+        self.given_up_at = number
+        if self.given_up >= GIVEN_UP:
+            self.way, self.given_up_for = PYTHON, reason
+            self.counted = Message("settled.given_up", {"times": self.given_up, "code": reason.code})
+
     @property
     def limits(self) -> list[Message]:
         """What is said of what such calls are not captured for."""
@@ -189,7 +203,8 @@ class Trial:
     @property
     def said(self) -> tuple[Message, ...]:
         """What is said of such calls where they run as Python: with which times or counts, why, and what would change it."""
-        return (self._decided_by(), *(_why(self.refusal) if self.pieces and self.refusal is not None else ()))
+        refusal = self.given_up_for or (self.refusal if self.pieces else None)
+        return (self._decided_by(), *(() if refusal is None else _why(refusal)))
 
     def _decided_by(self) -> Message:
         if self.counted is not None or not self.times[PYTHON]:
@@ -227,11 +242,12 @@ class _Here(threading.local):
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
     captured whole. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and what
     Python would have taken for them by the model. `ran`: the pieces that a call has entered, of which somebody wants to
-    know."""
+    know. `given_up`: why the run of a call was, and how many calls its trace had had by then."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None
     counts: tuple[int, int, float] | None = None
+    given_up: tuple[Refusal, int] | None = None
     is_in_pieces: bool = False
     compiled: int = 0
 

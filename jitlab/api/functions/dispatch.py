@@ -92,13 +92,18 @@ class Dispatched(Explained):
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
             set_random_states(states)
-            return self._run_as_python(call, reason_of_run(refusal)._replace(made=tuple(made)))
+            reason = reason_of_run(refusal)
+            self._gave_up(trace, reason)
+            return self._run_as_python(call, reason._replace(made=tuple(made)))
         if started:
             emit_timed_call(self.name, trace, started)
         return result
 
     def _warm_up(self, trace: Any) -> None:
         """A trace is called often."""
+
+    def _gave_up(self, trace: Any, reason: Refusal) -> None:
+        """A run of a trace has ended, and Python takes the call."""
 
     def _run_as_python(self, call: Any, refusal: Refusal) -> Any:
         """What Python gives; `call` is what `_perform` was given."""

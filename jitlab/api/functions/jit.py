@@ -176,15 +176,15 @@ class Jit(SizeFamilies, Deciding):
             return self._python_call(trial, args, kwargs)
         trial.begin()
         here = settling.here
-        outer = here.is_in_pieces, here.counts, here.ran
-        here.is_in_pieces, here.counts, here.ran = trial.pieces, None, None if trial.way else {}
+        outer = here.is_in_pieces, here.counts, here.ran, here.given_up
+        here.is_in_pieces, here.counts, here.ran, here.given_up = trial.pieces, None, None if trial.way else {}, None
         try:
             if trial.way == COMPILED or config.settle != MEASURE:
                 result = self._compiled_call(args, kwargs, trial)
                 self._note_traces(trial)
                 trace = self._last  # the one that has just run
                 if trial.way and not trial.pieces and trace is not None and self._trials.get(kind) is trial:
-                    if not trace.stays_compiled:
+                    if not trace.stays_compiled and here.given_up is None:
                         trace.stays_compiled, trace.next_entry = True, trace.costs.calls
                     self._served_by_c(args, kwargs)
             else:
@@ -197,7 +197,9 @@ class Jit(SizeFamilies, Deciding):
                     self._served_by_c(args, kwargs)
             trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
         finally:
-            here.is_in_pieces, here.counts, here.ran = outer
+            if here.given_up is not None:
+                trial.gave_up(*here.given_up)
+            here.is_in_pieces, here.counts, here.ran, here.given_up = outer
         if self._body is False:
             trial.way = PYTHON
         return result
@@ -439,6 +441,12 @@ class Jit(SizeFamilies, Deciding):
         return Refusal("value", CHANGES) if gathered is None else (trace, *gathered)
 
     # ---- running
+    def _gave_up(self, trace: Any, reason: Refusal) -> None:
+        """Whoever decides on such calls is told."""
+        if isinstance(trace, CallTrace):
+            trace.stays_compiled = False
+            settling.here.given_up = reason, trace.costs.all_calls
+
     def _warm_up(self, trace: Any) -> None:
         if isinstance(trace, CallTrace) and (not self._may_settle or config.settle == MEASURE):
             return  # `_served_by_c` does, outside of what is measured
