@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ class ArrayType:
         return f"{self.dtype}[{', '.join(map(str, plain(self.shape)))}]"
 
 
+@lru_cache(64)
 def short_dtype(dtype: np.dtype) -> str:
     """float64 -> f64, bool -> bool."""
     name = dtype.name

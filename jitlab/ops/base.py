@@ -126,8 +126,8 @@ class Elementwise(Operation, family=True):
         return type(self).ufunc(*arrays)
 
     def result(self, *types: ArrayType) -> ArrayType:
-        dtype = type(self).ufunc.resolve_dtypes((*(t.dtype for t in types), None))[-1]
-        return ArrayType(broadcast_shapes(*(t.shape for t in types)), dtype)
+        dtype = type(self).ufunc.resolve_dtypes((*[t.dtype for t in types], None))[-1]
+        return ArrayType(broadcast_shapes(*[t.shape for t in types]), dtype)
 
     def with_known(self, node: Node) -> tuple[Elementwise, tuple[Node, ...]]:
         """What a loop computes for a node of this operation, and of which values; some of them the program may say."""
@@ -209,7 +209,7 @@ class Reduction(Operation, family=True):
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """NumPy's broadcast that keeps the polynomials of extents. Raises ValueError as NumPy does."""
-    ndim = max((len(shape) for shape in shapes), default=0)
+    ndim = max(map(len, shapes), default=0)
     result: list[int] = []
     for axis in range(-ndim, 0):
         extent: int = 1

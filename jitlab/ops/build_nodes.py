@@ -50,13 +50,13 @@ def elementwise(op: Operation, *operands: Any) -> Node:
     """Apply an elementwise operation; operands (nodes, Python numbers, NumPy scalars) are cast to the loop that NumPy picks."""
     assert isinstance(op, Elementwise)
     loop = type(op).ufunc.resolve_dtypes((*promotion_dtypes(operands), None))
-    return apply(op, *(as_node(fitting(x, dtype), dtype) for x, dtype in zip(operands, loop, strict=False)))
+    return apply(op, *[as_node(fitting(x, dtype), dtype) for x, dtype in zip(operands, loop, strict=False)])
 
 
 def promotion_dtypes(operands: Sequence[Any]) -> list[Any]:
     """What `ufunc.resolve_dtypes` wants to know: dtypes, and int, float, complex for Python's weak numbers."""
     wanted: list[Any] = [_dtype_for_promotion(x) for x in operands]
-    if all(isinstance(w, type) for w in wanted):
+    if all([isinstance(w, type) for w in wanted]):
         return [dtype_of(x) for x in operands]
     return wanted
 

@@ -40,15 +40,24 @@ def children(node: ast.AST) -> list[ast.AST]:
         if isinstance(value, ast.AST):
             found.append(value)
         elif isinstance(value, list):
-            found += [part for part in value if isinstance(part, ast.AST)]
+            for part in value:
+                if isinstance(part, ast.AST):
+                    found.append(part)
     return found
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """As `ast.walk`, in the same order."""
     found = [node]
-    for part in found:
-        found += children(part)
+    for around in found:  # as `children`, without a call of it for each
+        for name in around._fields:
+            value = getattr(around, name, None)
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                for part in value:
+                    if isinstance(part, ast.AST):
+                        found.append(part)
     return found
 
 

@@ -1,5 +1,5 @@
-"""Calls that are captured whole and given up each time as they run (a check fires) are Python's after some of them: each paid for
-the run, for the search of what failed, and for Python."""
+"""Calls that are captured whole and given up each time as they run (a check fires) are Python's after some of them: each paid
+for the run, for the search of what failed, and for Python."""
 
 import linecache
 

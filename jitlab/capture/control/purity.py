@@ -130,8 +130,14 @@ def assigns_outside(code: types.CodeType) -> tuple[str, int]:
     return _outside.of(code, _first_outside, code)
 
 
+_STORES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+_STORE_OUTER = dis.opmap["STORE_DEREF"]
+
+
 def _first_outside(code: types.CodeType) -> tuple[str, int]:
     free, line = set(code.co_freevars), 0
+    if _STORES.isdisjoint(code.co_code[::2]) and not (free and _STORE_OUTER in code.co_code[::2]):
+        return "", 0
     for step in dis.get_instructions(code):
         if step.starts_line is not None:
             line = step.positions.lineno if step.positions is not None and step.positions.lineno else line

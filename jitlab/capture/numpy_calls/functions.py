@@ -80,10 +80,10 @@ def apply_operator(capture: Arrays, name: str, *operands: Any) -> Any:
         return of_each_kind(capture, lambda found: apply_operator(capture, name, *found), operands)
     capture.check_open()
     capture.check_plain(*operands)
-    if not all(isinstance(x, _OPERANDS) for x in operands):
+    if not all([isinstance(x, _OPERANDS) for x in operands]):
         return NotImplemented
     _check_repeated(operands)
-    if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
+    if any([isinstance(x, Selection) for x in operands]) and (whole := with_whole(operands)) is not None:
         return selected(capture, apply_operator(capture, name, *whole[0]), whole[1])
     rule = OPERATORS.get(name)
     if rule is None:
@@ -106,7 +106,7 @@ def _watched(capture: Arrays, name: str, operands: Sequence[Any], result: Any) -
 
 def _check_repeated(operands: Sequence[Any]) -> None:
     """A list and one of Python's own numbers: `[0] * n`."""
-    if any(isinstance(x, list) for x in operands):
+    if any([isinstance(x, list) for x in operands]):
         for x in operands:
             if isinstance(x, Tensor) and x.weak is not None:
                 raise no_value(x, "a use as an index or a count")

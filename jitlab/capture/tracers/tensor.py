@@ -249,14 +249,17 @@ class Tensor:
     __array_priority__ = 1000.0
     _cell: Cell
     _path: Path
+    _shape: tuple[int, ...]
+    _locked: Lock
     is_scalar: bool
 
     def __init__(self, cell: Cell, path: Path = (), *, is_scalar: bool = False) -> None:
-        self._cell = cell
-        self._path = path
-        self._shape = path[-1].shape if path else cell.node.shape
-        self.is_scalar = is_scalar
-        self._locked = Lock.NONE
+        put = object.__setattr__  # beside that of arrays
+        put(self, "_cell", cell)
+        put(self, "_path", path)
+        put(self, "_shape", path[-1].shape if path else cell.node.type.shape)
+        put(self, "is_scalar", is_scalar)
+        put(self, "_locked", Lock.NONE)
 
     # ---- what it is
     @property

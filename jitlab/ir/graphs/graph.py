@@ -127,7 +127,7 @@ class Graph:
 
     def add(self, op: Any, *inputs: Node, sources: Sources | None = None, name: str | None = None) -> Node:
         """Append `op(*inputs)` and return its node; the type follows from the operation, the attributes from the scopes."""
-        type = op.result(*(node.type for node in inputs))
+        type = op.result(*[node.type for node in inputs])
         if sources is None:
             sources = self.position()
         return self.append(Node(op, inputs, type, name=name or op.stem, sources=sources))
