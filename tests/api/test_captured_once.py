@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab import events
 from jitlab.api.functions import jit as jit_module
+from jitlab.api.retraces import in_pieces
 from jitlab.capture.drivers.driver import Driver
 
 
@@ -98,3 +100,27 @@ def test_another_kind_of_argument_is_captured(tried):
     calls = tried["calls"]
     assert compiled(np.arange(4.0), log, False).tolist() == [0, 2, 4, 6]
     assert tried["calls"] == calls + 1 and tried["statements"] <= 4
+
+
+def parsed(texts, log):
+    found = []
+    for text in texts:
+        try:
+            found.append(np.sqrt(float(text)))
+        except ValueError as error:
+            log.append(str(error))
+    return found
+
+
+def test_a_statement_that_raises_is_captured_after_twice_as_many_runs_each_time(tried, monkeypatch):
+    monkeypatch.setattr(in_pieces, "may_settle", lambda: True)
+    mine, theirs, heard = [], [], []
+    compiled = jl.jit(parsed)
+    texts = ["4", "x", "9", "NA", "", "1e4"]
+    with events.listen(heard.append):
+        for _ in range(40):
+            assert compiled(texts, mine) == parsed(texts, theirs)
+    assert mine == theirs and len(mine) == 120
+    assert tried["statements"] <= 30
+    said = [str(event.said) for event in heard if isinstance(event, events.StatementRan)]
+    assert sum("could not convert string to float: 'x'" in text for text in said) == 40

@@ -59,6 +59,10 @@ _RETIRED = Refusal("retraced", Message("refused.never_fits", {"times": MOST_TRAC
 _SETTLED = Refusal("settled", Message("refused.loop_settled"))
 _BUDGET, _OTHERS = Refusal(*TOO_MUCH), Refusal(*OTHERS)
 _WATCHED = Refusal("errstate", Message("refused.errstate"))
+_RAISED = Refusal("error", Message("refused.raised_before"))
+#: A statement whose capture ends with an error of the program's is captured again after twice as many runs each time, up to
+#: this power of two.
+MOST_DOUBLED = 12
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
 _EMPTY: Mapping[str, Any] = {}
@@ -327,6 +331,9 @@ class Driver:
         if useless(failed) and self.observer.may_settle():
             self.here.retired[at] = _OTHERS
             return self.uncaptured(at, _OTHERS)
+        if statement.waits and self.observer.may_settle():
+            statement.waits -= 1
+            return self.uncaptured(at, _RAISED)
         if here.effort is not None and not here.effort.begins():
             return self.uncaptured(at, _BUDGET)
         made, reason = self.capture(at, failed)
@@ -337,7 +344,11 @@ class Driver:
             statement.failures += 1
             if statement.is_loop or (statement.failures >= 2 and reason.code != "error"):
                 statement.plain_reason = reason
+            elif reason.code == _RAISED.code:
+                statement.raised += 1
+                statement.waits = 2 ** min(statement.raised, MOST_DOUBLED) if statement.raised >= 2 else 0
             return self.uncaptured(at, reason)
+        self.here.statements[at].raised = 0
         known = self.here.traces.setdefault(at, [])
         known.insert(0, made)
         if len(known) > MOST_TRACES:

@@ -44,6 +44,7 @@ class Statement:
         self.end: ast.stmt | ast.expr = node  # where what a user is told of ends
         self.is_whole = False  # it has been tried to take it apart, or it can't be
         self.failures = 0
+        self.raised = self.waits = 0  # captures in succession that ended with an error; runs before the next one
         self.plain_reason = program.never_captured(node)
         self._parts: Parts | None | Literal[""] = ""
         self._rest: Statement | None = None
