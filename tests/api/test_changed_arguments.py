@@ -124,7 +124,25 @@ def checked(xs, x):
     return x
 
 
+def written(d, xs, x):
+    x += 1
+    xs.append(x)
+    d["w"] -= x
+    if x.sum() < 0:
+        raise ValueError("negative")
+    x *= 2
+    xs.append(x.sum())
+    d["solved"] = np.linalg.solve(np.eye(2) * x[0], x[:2])
+    d["w"][x > 3] = 0
+    return x
+
+
 PROGRAMS = [
+    (written, lambda: ({"w": np.ones(5)}, [], v(5))),
+    (written, lambda: ({"w": np.ones(5)}, [], -v(5))),  # raises
+    (written, lambda: ({"w": np.ones(5)}, [], v(5) - 1)),  # has a singular matrix
+    (written, lambda: ({"w": np.ones(100_000)}, [], v(100_000))),
+    (written, lambda: ({"w": np.ones(100_000)}, [], -v(100_000))),
     (appended, lambda: ([1, 2.5], v())),
     (of_a_dict, lambda: ({"w": np.ones(3), "b": np.ones(3), "n": 1, "old": 2}, v())),
     (in_another_order, lambda: ({"a": 1, "t": np.float64(2), "c": 3}, v())),

@@ -59,7 +59,7 @@ class Changes:
             fill(containers[number], new)
 
     def run(self, run: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of a run. Where it raises, Python does the call, and leaves what it changes before that."""
+        """The outputs of a run. One that raises has changed nothing: Python does the call, and leaves what comes before."""
         try:
             return run(inputs)
         except (Signal, InternalError):
@@ -111,7 +111,7 @@ def changes_of(capture: Capture, copies: Sequence[Copy], bind: Bind | None) -> t
     touched = [(n, now) for n, now in found if not _is_as(now, copies[n].held, value_of)]
     if not touched:
         return None
-    if bind is None or capture.meets_passed or _may_stop(capture):
+    if bind is None or capture.meets_passed or has_effects(capture):
         raise Unchangeable
     places = {id(item): Held(n, (key,)) for n, known in enumerate(copies) for key, item in known.held.items()}
     places.update((id(known.copy), Held(n)) for n, known in enumerate(copies))
@@ -142,12 +142,6 @@ class Unchangeable(Exception):
 def _is_as(now: dict[Any, Any], before: dict[Any, Any], value_of: Callable[[Any], Any]) -> bool:
     same = len(now) == len(before) and all(key in before and value_of(item) is before[key] for key, item in now.items())
     return same and list(now) == list(before)
-
-
-def _may_stop(capture: Capture) -> bool:
-    """May it raise behind what has been written into an array, or does it do what Python would do again?"""
-    writes = any(x.tensor._cell.written for x in capture.inputs)
-    return has_effects(capture) or (writes and any(getattr(n.op, "may_raise", False) for n in capture.graph.nodes))
 
 
 def _check_kind(copy: Any, now: dict[Any, Any], before: dict[Any, Any]) -> None:
