@@ -174,6 +174,20 @@ def test_print_shows_tensors_whatever_their_format(capsys):
         assert capsys.readouterr().out == "sum 6.000,  0.0, array([0., 1., 2., 3.]),   4\n"
 
 
+def formatting(x, *more):
+    print("sum {:.3f}, {first:>6} of {n}".format(x.sum(), *more, first=float(x[0]), n=len(x)), "{!r}".format("text"))
+    return x
+
+
+def test_print_shows_tensors_of_formatted_texts(capsys):
+    jl.function(formatting)(UP)
+    assert capsys.readouterr().out == (
+        'sum Tensor("sum:0", shape=(), dtype=float64), Tensor("reshape:0", shape=(), dtype=float64) of 4 \'text\'\n'
+    )
+    jl.jit(formatting)(UP)
+    assert capsys.readouterr().out == "sum 6.000,    0.0 of 4 'text'\n"
+
+
 def test_a_print_of_the_programs_own_gets_no_such_text():
     def shouted(x):
         print = str.upper  # noqa: A001 - that is the point

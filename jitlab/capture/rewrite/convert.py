@@ -251,6 +251,13 @@ def _body_column(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int, int, int
     return body.lineno, body.col_offset, body.end_lineno or body.lineno, body.end_col_offset or 0
 
 
+def _formats(node: ast.expr) -> bool:
+    """`"...".format(...)`, of a text that stands there."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "format":
+        return False
+    return isinstance(node.func.value, ast.Constant) and isinstance(node.func.value.value, str)
+
+
 def _is_print(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id == "print"
 
@@ -393,11 +400,18 @@ class Converter(FlowConverter):
         if isinstance(node, ast.JoinedStr):
             for part in node.values:
                 if isinstance(part, ast.FormattedValue):
-                    printer = self.visit(ast.copy_location(ast.Name("print", ast.Load()), part.value))
-                    part.value = self.hook("shown", part.value, printer, self.visit(part.value))
+                    part.value = self._shown(self.visit(part.value))
                     part.format_spec = self.visit(part.format_spec) if part.format_spec is not None else None
             return node
-        return self.visit(node)
+        made = self.visit(node)
+        if _formats(node):
+            made.args[1:] = [x if isinstance(x, ast.Starred) else self._shown(x) for x in made.args[1:]]
+            for keyword in made.keywords:
+                keyword.value = self._shown(keyword.value) if keyword.arg else keyword.value
+        return made
+
+    def _shown(self, value: ast.expr) -> ast.expr:
+        return self.hook("shown", value, self.visit(ast.copy_location(ast.Name("print", ast.Load()), value)), value)
 
     def _generated(self, node: ast.Call) -> ast.expr | None:
         """`any(e for t in items if c)`: the items, a function of one of them, and the generator of them all."""
