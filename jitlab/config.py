@@ -43,7 +43,7 @@ class Config:
             ways have shown it. "model": as Python where nothing in them can be compiled, or where entering their pieces takes
             longer by counts: the same in every process. "off": compiled, however long that takes. The variable JITLAB_SETTLE
             says another one than "measure"; without it, tests under pytest and `jitlab check` have "model".
-        cache: True: machine code and plans are kept on disk; the variable JITLAB_CACHE=0 says False.
+        cache: True: machine code, plans and which calls run as Python are kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
         OptionError: a setting that it does not have, or a value of another type or outside its range.

@@ -54,7 +54,8 @@ def commands() -> str:
         "## pytest", "jitlab is a plugin of pytest: `@pytest.mark.jitlab(...)` for a test and the fixture `jitlab_expect` for a"
         " part of one take the words of [`jl.expect`](reports.md); `--jitlab-max-retraces N` holds every test to it."
         " Which calls run as Python is decided by counts in it, as in `jitlab check`, where `JITLAB_SETTLE` says nothing else.",
-        "## Environment", "| variable | what it does |\n|---|---|\n| `JITLAB_CACHE=0` | no machine code is kept on disk:"
+        "## Environment", "| variable | what it does |\n|---|---|\n| `JITLAB_CACHE=0` | nothing is kept on disk (machine code,"
+        " plans, which calls run as Python):"
         " `jl.config.cache` begins as False |\n| `JITLAB_CACHE_DIR` | the folder in which it is kept |\n"
         "| `JITLAB_SETTLE` | `measure`, `model` or `off`: as `jl.config.settle` begins |\n| `TF_XLA_FLAGS`,"
         " `XLA_FLAGS` | [flags](flags.md) |",

@@ -103,6 +103,9 @@ class Trial:
     effort_in_pieces: Effort = field(default_factory=Effort)
     traces: tuple[tuple[str, int, int], ...] = ()  # that ran when such a call ran compiled, as `events.AsPython` has them
 
+    form: bytes = b""  # what the decision is kept on disk by
+    kept: tuple[Message, ...] | None = None  # what is said where it was found there
+
     def begin(self) -> None:
         """A call begins: where it is decided that such calls are compiled, each may be captured anew."""
         if self.way and not self.is_limited:
@@ -203,6 +206,8 @@ class Trial:
     @property
     def said(self) -> tuple[Message, ...]:
         """What is said of such calls where they run as Python: with which times or counts, why, and what would change it."""
+        if self.kept is not None:
+            return self.kept
         refusal = self.given_up_for or (self.refusal if self.pieces else None)
         return (self._decided_by(), *(() if refusal is None else _why(refusal)))
 

@@ -73,11 +73,13 @@ from .jit_options import JitOptions, check_backend, checked
 from .native_entry import MAX_ENTRIES, InFront, class_of, warm_up
 
 if TYPE_CHECKING:
+    from jitlab.api import kept_decisions
     from jitlab.capture.drivers import function_body, paths
     from jitlab.capture.rewrite import bytecode
 else:  # for calls that are not captured whole
     function_body, paths = Later("jitlab.capture.drivers.function_body"), Later("jitlab.capture.drivers.paths")
     bytecode = Later("jitlab.capture.rewrite.bytecode")
+    kept_decisions = Later("jitlab.api.kept_decisions")
 
 #: Places that call a function as Python of which notes tell.
 MOST_CALLERS = 100
@@ -183,7 +185,8 @@ class Jit(SizeFamilies, Deciding):
                 result = self._compiled_call(args, kwargs, trial)
                 self._note_traces(trial)
                 trace = self._last  # the one that has just run
-                if trial.way and not trial.pieces and trace is not None and self._trials.get(kind) is trial:
+                is_used = trial.way and trial.calls >= settling.FIRST_CALLS and self._trials.get(kind) is trial
+                if is_used and not trial.pieces and trace is not None:
                     if not trace.stays_compiled and here.given_up is None:
                         trace.stays_compiled, trace.next_entry = True, trace.costs.calls
                     self._served_by_c(args, kwargs)
@@ -196,6 +199,8 @@ class Jit(SizeFamilies, Deciding):
                 if not trial.pieces:
                     self._served_by_c(args, kwargs)
             trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
+            if trial.way and trial.kept is None and trial.form:
+                self._keep_decision(kind, trial)
         finally:
             if here.given_up is not None:
                 trial.gave_up(*here.given_up)
@@ -203,6 +208,12 @@ class Jit(SizeFamilies, Deciding):
         if self._body is False:
             trial.way = PYTHON
         return result
+
+    def _keep_decision(self, kind: settling.Kind, trial: Trial) -> None:
+        """Later processes begin with it."""
+        kept_decisions.keep(trial, self.python_function, self.options, kind)
+        trial.form = b""
+        settling.disturbed()
 
     def _note_traces(self, trial: Trial) -> None:
         """A call ran compiled that may decide: its traces are those of such calls."""
@@ -251,7 +262,10 @@ class Jit(SizeFamilies, Deciding):
             oldest = next(iter(self._trials))
             self._trials.pop(oldest, None)
             self.in_front.drop(self, oldest)
-        return self._trials.setdefault(kind, Trial(kind[-1]))
+        trial = Trial(kind[-1])
+        if config.settle == MEASURE and config.cache:
+            kept_decisions.recall(trial, self.python_function, self.options, kind)
+        return self._trials.setdefault(kind, trial)
 
     def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         about = None
