@@ -173,10 +173,9 @@ test('calls that ran as Python stand beside the plan, which is counted as ever',
   assert.match(badgeText(settled), /^21\/22 compiled · .* · this run: Python · 58\.8 ms/);
   assert.doesNotMatch(badgeText(report(softmax)), /Python/);
   const { rows, more } = pythonRows(settled);
-  assert.deepEqual(
-    rows.map(({ what, where, why }) => [what, where, why]).slice(0, 1),
-    [["scale", "line 9, this run: Python, 5 calls, 6.5 µs", `${text.replaceAll("`", "")}.`]]
-  );
+  assert.deepEqual(rows.map(({ what, where, why }) => [what, where, why]).slice(0, 1), [
+    ['scale', 'line 9, this run: Python, 5 calls, 6.5 µs', `It ${text.replaceAll('`', '')}.`]
+  ]);
   assert.equal(rows.length, pythonRows(report(softmax)).rows.length + 1);
   assert.equal(more, pythonRows(report(softmax)).more);
   const many = Array.from({ length: 5 }, (_, n) => ({ ...call, seconds: n * 1e-6 }));

@@ -656,7 +656,7 @@ class Report(Record):
     retraces: tuple[Trace, ...]  #: every capture
     variants: tuple[Variant, ...] = ()  #: other kernels of known traces
     statements: tuple[Statement, ...] = ()  #: what Python ran of a cell
-    as_python: tuple[AsPython, ...] = ()  #: calls of this run that went as Python
+    as_python: Measured[tuple[AsPython, ...]] = ()  #: calls of this run that went as Python
     frozen: tuple[Frozen, ...] = ()  #: values that became part of a trace
     loops: tuple[Loop, ...] = ()  #: that were not rolled
     sources: tuple[Source, ...] = ()  #: the text that is spoken of

@@ -127,6 +127,17 @@ def test_another_process_begins_with_the_decision_and_captures_nothing():
     assert ran.calls == 1 and not ran.plans and "as a process before this one" in ran.text
 
 
+def test_who_asks_what_the_compiler_does_gets_it_compiled_all_the_same():
+    called(defined())
+    f = called(defined(), 3)
+    assert trial_of(f).way == PYTHON and not len(f.ledger)
+    report = jl.explain(f, X, [])
+    assert report.kernels and all(cluster.calls == 1 for cluster in report.clusters) and not report.as_python
+    with jl.expect(kernels=">=1", fallbacks=0):
+        f(X, [])
+    assert trial_of(f).way == PYTHON and trial_of(f).kept
+
+
 def test_that_calls_run_compiled_is_kept_too(monkeypatch):
     plan(monkeypatch, python=90_000)
     assert trial_of(called(defined())).way == COMPILED

@@ -47,7 +47,7 @@ def test_each_place_has_its_number_its_time_and_its_reason(recording):
     assert all(about.said[0].code == "settled.nothing" and about.lines[0][0] == __file__ for about in tallies)
     assert all(about.lines[0][1] > first for about in tallies)
     assert recording.count == before + 43
-    spans = [span for span in recording.lanes["compiled"] if span.label == "settled"]
+    spans = [span for span in recording.lanes["compiled"] if span.label == "as Python"]
     assert len(spans) == 43 and sum(span.duration_ns for span in spans) == sum(tally.ns for tally in tallies.values())
     (a, b) = recording.report().to_json()["as_python"]
     assert {a["calls"], b["calls"]} == {3, 40} and a["said"][0]["code"] == "nothing"

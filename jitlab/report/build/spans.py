@@ -10,7 +10,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
 #: What a span is called of a call that runs as Python because that takes less time.
-AS_PYTHON = "settled"
+AS_PYTHON = "as Python"
 
 
 @dataclass(frozen=True, slots=True)

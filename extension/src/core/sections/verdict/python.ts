@@ -36,7 +36,7 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
       ...settled.map(({ function: name, text, lines, seconds, calls }) => ({
         what: name,
         where: joined(', ', whereOf({ lines }), 'this run: Python', some(calls, 'call'), duration(seconds)),
-        why: sentence(text)
+        why: sentence(`It ${text}`)
       })),
       ...slowest.map(({ text, reason, lines, seconds, calls }) => ({
         what: firstLine(text),
