@@ -272,7 +272,7 @@ def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | N
 
 
 def _effect(node: Node) -> Reason | None:
-    if not node.op.has_effects:
+    if not node.op.has_effects or isinstance(node.op, Library):  # a library's is in its results: what draws next takes them
         return None
     return because(Stays.EFFECT)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from jitlab.ir import Node, poly
+from jitlab.ir.graphs.graph import must_run
 from jitlab.ops.control_flow import Branch, Define, Loop
 from jitlab.ops.host_operations import SEVERAL, Item
 from jitlab.ops.layout.indexing import Scatter
@@ -54,12 +55,12 @@ class Block:
 
     @property
     def unread(self) -> set[Node]:
-        """What may raise for the values that it is given and has to run for that alone: nobody reads its result."""
+        """What may raise for the values that it is given, or draws, and has to run for that alone: nobody reads its result."""
         read = {*self.outputs, *self.results}
         for node in reversed(self.all_nodes):
             if not isinstance(node.op, Item) or node in read:
                 read.update(node.inputs)
-        return {node for node in self.nodes if node.op.may_raise and node not in read}
+        return {node for node in self.nodes if must_run(node.op) and node not in read}
 
     @property
     def needed(self) -> set[Node]:

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType
+from jitlab.ir import ArrayType, plain
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
@@ -31,13 +31,15 @@ BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
 class Address(np.int64):
-    """Where the C interface of a generator lies, and that generator."""
+    """Where the C interface of a generator lies, that generator, and the bit generator whose memory it is."""
 
     generator: Any
+    bits: Any
 
     def __new__(cls, generator: Any) -> Address:
-        made = super().__new__(cls, generator._bit_generator.ctypes.bit_generator.value)
-        made.generator = generator
+        bits = generator._bit_generator
+        made = super().__new__(cls, bits.ctypes.bit_generator.value)
+        made.generator, made.bits = generator, bits
         return made
 
     def __copy__(self) -> Address:
@@ -75,18 +77,23 @@ _running = _Running()
 
 def generators_of(arguments: Iterable[Any]) -> list[Any]:
     """The generators among what a graph is given."""
-    return [x.generator for x in arguments if type(x) is Address]
+    return [address.generator for address in addresses_in(arguments)]
+
+
+def addresses_in(arguments: Iterable[Any]) -> list[Address]:
+    """The addresses of generators among what a graph is given."""
+    return [x for x in arguments if type(x) is Address]
 
 
 @contextmanager
-def drawing_from(generators: Sequence[Any]) -> Iterator[None]:
-    """Inside, operations find these generators by their address, and no other thread draws from them."""
+def drawing_from(addresses: Sequence[Address]) -> Iterator[None]:
+    """Inside, operations find the generators by these addresses, and no other thread draws from them."""
     before = _running.generators
     with ExitStack() as held:
-        for bits in sorted((generator._bit_generator for generator in generators), key=id):  # two threads: in one order
-            held.enter_context(bits.lock)
+        for address in sorted(addresses):  # two threads: in one order
+            held.enter_context(address.bits.lock)
         try:
-            _running.generators = {**before, **{int(Address(generator)): generator for generator in generators}}
+            _running.generators = {**before, **{int(address): address.generator for address in addresses}}
             yield
         finally:
             _running.generators = before
@@ -140,28 +147,34 @@ def set_random_states(states: States) -> None:
 @dataclass(frozen=True)
 class Method:
     """What a method of a generator gives, and the C function behind it: `function` of NumPy's, "" for the bit generator's own
-    `next_double`; `refused`: for which operands the method raises, as the machine code asks for it."""
+    `next_double`; `fill`: that for an array, "" where it is called for each element; `refused`: for which operands the method
+    raises, as the machine code asks for it."""
 
     dtype: np.dtype[Any]
     operands: tuple[np.dtype[Any], ...] = ()
     function: str = ""
+    fill: str = ""
     refused: str = ""  # "scale": the last is negative; "range": high - low is not finite, or "ordered": negative; "empty"
 
 
 _F, _I = np.dtype("f8"), np.dtype("i8")
 
-#: The methods of a `Generator`, and those of a `RandomState`, that draw one number, by the name of the class and their own.
+_BOUNDED = "random_bounded_uint64_fill"
+
+#: The methods of a `Generator` and of a `RandomState` that draw numbers one by one, by the name of the class and their own.
 METHODS: Mapping[tuple[str, str], Method] = {
-    ("Generator", "random"): Method(_F),
-    ("Generator", "uniform"): Method(_F, (_F, _F), "random_uniform", "ordered"),
-    ("Generator", "standard_normal"): Method(_F, (), "random_standard_normal"),
-    ("Generator", "normal"): Method(_F, (_F, _F), "random_normal", "scale"),
-    ("Generator", "standard_exponential"): Method(_F, (), "random_standard_exponential"),
-    ("Generator", "exponential"): Method(_F, (_F,), "random_exponential", "scale"),
-    ("Generator", "integers"): Method(_I, (_I, _I), "random_bounded_uint64_fill", "empty"),
-    ("RandomState", "random_sample"): Method(_F),
-    ("RandomState", "uniform"): Method(_F, (_F, _F), "random_uniform", "range"),
-    ("RandomState", "randint"): Method(_I, (_I, _I), "random_bounded_uint64_fill", "empty"),
+    ("Generator", "random"): Method(_F, (), "", "random_standard_uniform_fill"),
+    ("Generator", "uniform"): Method(_F, (_F, _F), "random_uniform", "", "ordered"),
+    ("Generator", "standard_normal"): Method(_F, (), "random_standard_normal", "random_standard_normal_fill"),
+    ("Generator", "normal"): Method(_F, (_F, _F), "random_normal", "", "scale"),
+    ("Generator", "standard_exponential"): Method(
+        _F, (), "random_standard_exponential", "random_standard_exponential_fill"
+    ),
+    ("Generator", "exponential"): Method(_F, (_F,), "random_exponential", "", "scale"),
+    ("Generator", "integers"): Method(_I, (_I, _I), _BOUNDED, _BOUNDED, "empty"),
+    ("RandomState", "random_sample"): Method(_F, (), "", "random_standard_uniform_fill"),
+    ("RandomState", "uniform"): Method(_F, (_F, _F), "random_uniform", "", "range"),
+    ("RandomState", "randint"): Method(_I, (_I, _I), _BOUNDED, _BOUNDED, "empty"),
 }
 
 
@@ -176,13 +189,15 @@ def c_function(name: str) -> int:
 
 
 class Draw(Library):
-    """One number, and the generator's address: `kind` is the class of the generator, `method` what is called. The operands
-    are those of the method, integers with both ends. `sure`: NumPy takes them, whatever a run finds."""
+    """A number or an array of numbers, and the generator's address: `kind` is the class of the generator, `method` what is
+    called, `shape` that of an array. The operands are those of the method, integers with both ends. `sure`: NumPy takes them,
+    whatever a run finds."""
 
     kind: str
     method: str
     sure: bool = False
-    may_raise: ClassVar[bool] = True  # and the next number is another one
+    shape: tuple[int, ...] | None = None
+    has_effects: ClassVar[bool] = True  # the next number is another one
     exact: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 8
 
@@ -191,23 +206,35 @@ class Draw(Library):
         return METHODS[self.kind, self.method]
 
     @property
+    def function(self) -> str:
+        """The C function that it calls, of NumPy's."""
+        return self.how.fill or self.how.function if self.shape is not None else self.how.function
+
+    @property
     def may_fail(self) -> bool:  # type: ignore[override]
         return bool(self.how.refused) and not self.sure
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         assert types[0] == ADDRESS and tuple(t.dtype for t in types[1:]) == self.how.operands, f"a draw of {types}"
-        return ArrayType((), self.how.dtype), ADDRESS
+        return ArrayType(self.shape or (), self.how.dtype), ADDRESS
 
     def numpy(self, *arrays: Any) -> Any:
         address, *operands = arrays
-        drawn = getattr(generator_at(address), self.method)(*(x.item() for x in operands))
-        return self.how.dtype.type(drawn), address
+        draw = partial(getattr(generator_at(address), self.method), *(x.item() for x in operands))
+        return self.how.dtype.type(draw()) if self.shape is None else draw(size=plain(self.shape)), address
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(int(self.flops_per_element), 8 * len(types), 16)
+        count = ArrayType(self.shape or (), self.how.dtype).count
+        return Cost(int(self.flops_per_element * count), 8 * len(types), 8 * count)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         for number, ((kind, method), how) in enumerate(METHODS.items()):
             generator = np.random.default_rng(number) if kind == "Generator" else np.random.RandomState(number)
-            yield cls(kind, method), Address(generator), *(dtype.type(n + 1) for n, dtype in enumerate(how.operands))
+            operands = [dtype.type(n + 1) for n, dtype in enumerate(how.operands)]
+            yield cls(kind, method), Address(generator), *operands
+            yield cls(kind, method, False, (2, 3)), Address(generator), *operands
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else ", array"
+        return f"{self.name}({self.kind}.{self.method}{shape}{', sure' if self.sure else ''})"

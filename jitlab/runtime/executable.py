@@ -31,7 +31,7 @@ from jitlab.ir import (
 )  # fmt: skip
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.size_facts import SizeFacts, noting
-from jitlab.ops.random_draws import Draw, States, drawing_from, generators_of, set_random_states, states_now
+from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, set_random_states, states_now
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -193,6 +193,10 @@ class Executable:
             self._may_fail = checks or any(not isinstance(step, Cluster) for step in self.clustering.steps)
         return self._may_fail
 
+    def may_end_early(self, arguments: Sequence[Any]) -> bool:
+        """Can something end a run after it has begun to draw, so that Python does it all?"""
+        return len(self.clustering.steps) != 1 or self.may_fail(arguments)
+
     def run_cluster(self, cluster: Cluster, values: Mapping[Node, Any]) -> dict[Node, Any]:
         """A cluster's outputs for values of its inputs, which stay as they are."""
         own = {node: values[node] for node in cluster.inputs if node in values}
@@ -200,10 +204,10 @@ class Executable:
         return {node: own[node] for node in cluster.outputs}
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
-        generators = generators_of(arguments)
-        if not generators:
+        addresses = addresses_in(arguments)
+        if not addresses:
             return self._run_steps(arguments, in_place)
-        with drawing_from(generators):
+        with drawing_from(addresses):
             return self._run_steps(arguments, in_place)
 
     def _run_steps(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:

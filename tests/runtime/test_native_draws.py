@@ -27,6 +27,20 @@ GENERATOR = (
     "g.integers(low=3, high=9)", "g.random() + g.integers(3) + g.normal()",
     "g.uniform(2.0, 3.0) if g.random() < 0.4 else g.normal()",
 )  # fmt: skip
+#: Arrays of numbers, and elements of x.
+ARRAYS = (
+    "g.random(5)[4]", "g.random((2, 3))[1].max()", "g.random(size=[2])[0]", "g.uniform(-1, i, size=(3,))[0]",
+    "g.uniform(size=2)[1]", "g.normal(size=4)[2]", "g.normal(i, scale, 4)[2]", "g.standard_normal(7)[6]",
+    "g.standard_exponential(3)[0]", "g.exponential(scale, 4)[3]", "g.integers(0, 10, 6).max()",
+    "g.integers(i + 1, size=(2, 2))[1, 1]", "g.integers(2**40, size=3)[2]", "g.random(len(x)).max() + g.random()",
+    "g.choice(5)", "g.choice(x)", "g.choice(x, 4)[3]", "g.choice(7, size=(2, 2))[1, 0]",
+    "np.sort(g.choice(x, size=len(x), replace=True))[2]",
+)  # fmt: skip
+STATE_ARRAYS = (
+    "g.rand(3)[0]", "g.rand(2, 3)[1, 2]", "g.random_sample(4)[1]", "g.random(size=(4,))[1]", "g.uniform(-1, 1, 5)[4]",
+    "g.randint(0, 9, 4).max()", "g.randint(9, size=(2, 2))[0, 1]", "g.choice(x)", "g.choice(5)", "g.choice(x, 3)[2]",
+    "g.choice(4, size=2)[0]",
+)  # fmt: skip
 STATE = (
     "g.rand()", "g.random_sample()", "g.random()", "g.uniform(-1, i)", "g.uniform(2.0, -2.0)", "g.randint(4)", "g.randint(1)",
     "g.randint(-i - 1, i + 3)", "g.randint(0, 2**40)", "g.rand() + g.randint(10)",
@@ -35,8 +49,9 @@ STATE = (
 
 def loop_of(text):
     """A function that draws `text` in each turn."""
-    names = {"np": np}
-    body = f"def f(n, g, scale=2.5):\n    out = np.zeros(n)\n    for i in range(n):\n        out[i] = {text}\n    return out\n"
+    names = {"np": np, "X": np.linspace(1.0, 2.0, 11)}
+    head = "def f(n, g, scale=2.5, x=X):\n    out = np.zeros(n)\n    for i in range(n):\n"
+    body = f"{head}        out[i] = {text}\n    return out\n"
     return written(body, "f", names)
 
 
@@ -54,7 +69,8 @@ def same_state(mine, theirs):
     np.testing.assert_equal(random_state(mine), random_state(theirs))
 
 
-CASES = [(np.random.Generator, text) for text in GENERATOR] + [(np.random.RandomState, text) for text in STATE]
+CASES = [(np.random.Generator, text) for text in (*GENERATOR, *ARRAYS)]
+CASES += [(np.random.RandomState, text) for text in (*STATE, *STATE_ARRAYS)]
 
 
 @pytest.mark.parametrize(("kind", "text"), CASES, ids=lambda x: x if isinstance(x, str) else x.__name__)

@@ -15,7 +15,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.ir import Graph, Node, bind_extents, is_operation
-from jitlab.ops.random_draws import Draw, States, drawing_from, generators_of, random_states, set_random_states
+from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, generators_of, random_states, set_random_states
 from jitlab.support.lazy_dataclass import dataclass
 
 #: Spans of operations in loops that are told one by one.
@@ -174,13 +174,12 @@ def first_effect(graph: Graph) -> Node | None:
 def keeping_random_state(*graphs: Graph, arguments: Sequence[Any] = (), states: States = ()) -> Iterator[None]:
     """The state of NumPy's global generator, and of those that the graphs draw from, themselves or as one of their `arguments`,
     is afterwards what it was before. Inside, generators have the `states`."""
-    given = generators_of(arguments)
-    found = {id(g): g for g in (*given, *(g for graph in graphs for g in generators(graph)))}
+    found = {id(g): g for g in (*generators_of(arguments), *(g for graph in graphs for g in generators(graph)))}
     everyone = [np.random.mtrand._rand, *found.values(), *(generator for generator, _ in states if id(generator) not in found)]
     before = random_states(everyone)
     try:
         set_random_states(states)
-        with drawing_from(given):
+        with drawing_from(addresses_in(arguments)):
             yield
     finally:
         set_random_states(before)

@@ -16,7 +16,7 @@ from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.ir import Source, outside
 from jitlab.messages import Message
-from jitlab.ops.random_draws import set_random_states
+from jitlab.ops.random_draws import States, set_random_states
 from jitlab.support.callbacks import Made, not_repeating, noting
 from jitlab.support.transactions import contextmanager
 
@@ -73,7 +73,7 @@ class Dispatched(Explained):
         self, trace: Any, call: Any, inputs: Sequence[Any], numbers: tuple[Any, ...] = (), started: int | None = None
     ) -> Any:  # fmt: skip
         """What a call gives, by its trace. Where that gives up, Python runs, and random generators are as they were."""
-        states = trace.states(inputs)
+        states = _states(trace, inputs) if trace.draws else ()
         if started is None:
             started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()
@@ -128,6 +128,12 @@ class Dispatched(Explained):
         self._refused[key] = refusal._replace(made=())
         while len(self._refused) > config.max_traces:
             del self._refused[next(iter(self._refused))]
+
+
+def _states(trace: Any, inputs: Sequence[Any]) -> States:
+    """What generators have to get back where a run is given up; nothing where that cannot be: the states of some take 50 µs."""
+    executable = trace.executable
+    return trace.states(inputs) if executable is None or executable.may_end_early(inputs) else ()  # type: ignore[no-any-return]
 
 
 def inlined(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -47,6 +47,8 @@ class Compiled(Protocol):
 
     costs: Costs
 
+    def may_end_early(self, arguments: Sequence[Any]) -> bool: ...
+
 
 #: A form of call that came so often gets a C function of its own.
 FIRST_ENTRY = 5

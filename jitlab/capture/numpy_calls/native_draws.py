@@ -1,4 +1,5 @@
-"""Draws of one number that machine code makes itself: which calls of a generator's methods are such draws, and of what."""
+"""Draws that machine code makes itself, of a number or in loops and branches of an array of them: which calls of a generator's
+methods are such draws, and of what."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.number import Number, as_known
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Extent, Node, Symbolic
 from jitlab.ops.build_nodes import as_node, cast, constant, weak
@@ -41,32 +42,72 @@ _MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 def drawn_natively(
     capture: Capture, generator: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Tensor | None:
-    """The number that a call draws, as an operation of the graph; None where NumPy has to be called for it."""
+    """The numbers that a call draws, as an operation of the graph; None where NumPy has to be called for them."""
     kind = type(generator).__name__
+    if name == "choice":
+        return _chosen(capture, generator, args, kwargs)
+    if name == "rand" and args:
+        args, kwargs = (), {**kwargs, "size": tuple(args)}
     method, defaults = _CALLS.get((kind, name), ("", {}))
+    given = bound({**defaults, "size": None}, args, kwargs)
     how = METHODS.get((kind, method))
-    if how is None or (how.function and not c_function(how.function)) or len(args) > len(defaults):
+    if how is None or given is None:
         return None
-    given = dict(zip(defaults, args, strict=False))
-    named = {key: value for key, value in kwargs.items() if key not in _ABSENT or value is not _ABSENT[key]}
-    if given.keys() & named.keys() or not named.keys() <= defaults.keys():
+    shape = shape_of(capture, given.pop("size"))
+    if shape == () or not all(c_function(name) for name in (how.function, how.fill) if name):
         return None
-    values = {**defaults, **given, **named}
-    if how.refused == "empty" and values["high"] is None:
-        values = {"low": 0, "high": values["low"]}
-    if not all(_is_of(x, dtype) for x, dtype in zip(values.values(), how.operands, strict=True)):
+    if how.refused == "empty" and given["high"] is None:
+        given = {"low": 0, "high": given["low"]}
+    if not all(_is_of(x, dtype) for x, dtype in zip(given.values(), how.operands, strict=True)):
         return None
     address = capture.address(generator)
     if address is None:
         return None
-    operands = [_node(x, dtype) for x, dtype in zip(values.values(), how.operands, strict=True)]
-    drawn = call(Draw(kind, method, _is_sure(generator, method, how, values.values())), address.node(), *operands)
+    operands = [_node(x, dtype) for x, dtype in zip(given.values(), how.operands, strict=True)]
+    drawn = call(Draw(kind, method, _is_sure(generator, method, how, given.values()), shape), address.node(), *operands)
     assert isinstance(drawn, tuple)
-    number, following = drawn
+    numbers, following = drawn
     address._cell.move_on((), following)
-    if (kind, method) != ("Generator", "integers"):
-        weak(number)  # Python's own
-    return capture.fresh(number, is_scalar=True)
+    if shape is None and (kind, method) != ("Generator", "integers"):
+        weak(numbers)  # Python's own
+    return capture.fresh(numbers, is_scalar=shape is None)
+
+
+def bound(defaults: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A call's arguments by name; None where it has others than these."""
+    named = {key: value for key, value in kwargs.items() if key not in _ABSENT or value is not _ABSENT[key]}
+    given = dict(zip(defaults, args, strict=False))
+    if len(args) > len(defaults) or given.keys() & named.keys() or not named.keys() <= defaults.keys():
+        return None
+    return {**defaults, **given, **named}
+
+
+def shape_of(capture: Capture, size: Any) -> tuple[int, ...] | None:
+    """The shape of an array that a body draws, or what has to be compiled; None for a number, () where NumPy draws it: outside
+    of bodies it takes as long."""
+    if size is None:
+        return None
+    sizes = tuple(map(as_known, size if type(size) in (tuple, list) else (size,)))
+    is_wanted = capture.strict or bool(capture.blocks)
+    return sizes if is_wanted and all(type(n) in (int, Extent) and n > 0 for n in sizes) else ()
+
+
+def _chosen(capture: Capture, generator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
+    """`rng.choice(x)`: elements of a vector, or numbers below x, each as likely as another, and any number of times."""
+    given = bound({"a": None, "size": None, "replace": True, "p": None}, args, kwargs)
+    if given is None or given["replace"] is not True or given["p"] is not None:
+        return None
+    items = given["a"]
+    items = capture.value(items) if type(items) is np.ndarray else items
+    if isinstance(items, Tensor) and items.ndim == 1 and not items.is_scalar:
+        count = items.type.shape[0]
+    else:
+        count, items = items, None
+    if type(count) not in (int, Extent) or count < 1:
+        return None
+    method = "integers" if type(generator).__name__ == "Generator" else "randint"
+    number = drawn_natively(capture, generator, method, (0, count), {"size": given["size"]})
+    return number if items is None or number is None else items[number]
 
 
 def _is_of(x: Any, dtype: np.dtype[Any]) -> bool:

@@ -30,7 +30,7 @@ def call_sites(program: Program) -> list[int]:
     """The number of each of the program's calls, in their order; of a draw the address of its C function."""
     found = {s.number: s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, Call)}
     return [
-        c_function(op.how.function) if isinstance(op, Draw) else _number_of(op, found.get(number))
+        c_function(op.function) if isinstance(op, Draw) else _number_of(op, found.get(number))
         for number, op in enumerate(program.calls)
     ]
 

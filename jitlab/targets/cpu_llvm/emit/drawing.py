@@ -18,42 +18,51 @@ _TYPES = {np.dtype("f8"): "double", np.dtype("i8"): "i64"}
 
 
 def write_draw(writer: PhaseWriter, s: Call, op: Draw) -> None:
-    """One number. The operation's slot of the context has the address of the C function; what NumPy refuses ends the run."""
+    """A number, or an array of them, row after row. The operation's slot of the context has the address of the C function;
+    what NumPy refuses ends the run."""
     fn, how = writer.fn, op.how
-    number, following = s.outs
-    address, *operands = (fn.instr(f"load {_TYPES[b.dtype]}, ptr {writer.scalar_at(b)}") for b in s.ins)
+    numbers, following = s.outs
+    address, *operands = (fn.instr(f"load {_TYPES[b.dtype]}, ptr {writer.start_of(b)}") for b in s.ins)
     bits = fn.instr(f"inttoptr i64 {address} to ptr")
     if how.refused in ("range", "ordered"):  # NumPy's functions take the lower end and the range
         operands[1] = fn.instr(f"fsub double {operands[1]}, {operands[0]}")
     if op.may_fail:
         for condition in _refused(writer, how.refused, operands):
             writer.fail_if(condition, s.code)
-    if not how.function:
-        state, function = (
-            fn.instr(f"load ptr, ptr {fn.instr(f'getelementptr ptr, ptr {bits}, i64 {k}')}") for k in (STATE, NEXT_DOUBLE)
-        )
-        value = fn.instr(f"call double {function}(ptr {state})")
+    assert numbers.contiguous, f"{numbers} is filled row after row"
+    count, place = writer.count_of(s.extents[0]), writer.start_of(numbers)
+    function = writer.slot(writer.layout.calls + s.number, "ptr") if op.function else ""
+    if how.refused == "empty":
+        _fill_bounded(writer, function, bits, operands, count, place, is_masked=op.kind == "RandomState")
+    elif op.shape is not None and how.fill:
+        fn.emit(f"call void {function}(ptr {bits}, i64 {count}, ptr {place})")
     else:
-        function = writer.slot(writer.layout.calls + s.number, "ptr")
-        if how.refused == "empty":
-            value = _bounded(writer, function, bits, operands, is_masked=op.kind == "RandomState")
+        if not function:
+            bits, function = (
+                fn.instr(f"load ptr, ptr {fn.instr(f'getelementptr ptr, ptr {bits}, i64 {k}')}") for k in (STATE, NEXT_DOUBLE)
+            )
+        given = ", ".join([f"ptr {bits}", *(f"double {x}" for x in operands)])
+
+        def one(i: str) -> None:
+            value = fn.instr(f"call double {function}({given})")
+            fn.emit(f"store double {value}, ptr {fn.instr(f'getelementptr double, ptr {place}, i64 {i}')}")
+
+        if op.shape is None:
+            one("0")
         else:
-            value = fn.instr(f"call double {function}({', '.join([f'ptr {bits}', *(f'double {x}' for x in operands)])})")
-    fn.emit(f"store {_TYPES[number.dtype]} {value}, ptr {writer.scalar_at(number)}")
-    fn.emit(f"store i64 {address}, ptr {writer.scalar_at(following)}")
+            writer.repeat(count, one)
+    fn.emit(f"store i64 {address}, ptr {writer.start_of(following)}")
 
 
-def _bounded(writer: PhaseWriter, function: str, bits: str, operands: list[str], is_masked: bool) -> str:
-    """An integer from low up to high, which is not among them: NumPy's function takes both ends of a closed interval, fills an
-    array, and is told whether to draw under a mask."""
+def _fill_bounded(
+    writer: PhaseWriter, function: str, bits: str, operands: list[str], count: str, place: str, *, is_masked: bool
+) -> None:
+    """Integers from low up to high, which is not among them: NumPy's function takes the least and how far the largest is from
+    it, and is told whether to draw under a mask."""
     fn, (low, high) = writer.fn, operands
     last = fn.instr(f"sub i64 {fn.instr(f'sub i64 {high}, 1')}, {low}")
-    place = fn.alloca("i64", 8)
     masked = f"i1 zeroext {str(is_masked).lower()}"
-    fn.emit(f"call void {function}(ptr {bits}, i64 {low}, i64 {last}, i64 1, {masked}, ptr {place})")
-    value = fn.instr(f"load i64, ptr {place}")
-    fn.release(place)
-    return value
+    fn.emit(f"call void {function}(ptr {bits}, i64 {low}, i64 {last}, i64 {count}, {masked}, ptr {place})")
 
 
 def _refused(writer: PhaseWriter, refused: str, operands: list[str]) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from jitlab.ir import Poly
 from jitlab.ir.programs.program import (
     LANES,
+    ONE,
     Apply,
     Assign,
     Buffer,
@@ -447,9 +449,17 @@ class PhaseWriter(Reductions):
         self.fn.branch_if(condition, self.failures[code], fine, likely=False)
         self.fn.block(fine)
 
-    def scalar_at(self, buffer: Buffer) -> str:
-        """Where a buffer of one element lies."""
+    def start_of(self, buffer: Buffer) -> str:
+        """Where the first element of a buffer lies."""
         return self._address(buffer, Index())
+
+    def count_of(self, extents: Sequence[Poly]) -> str:
+        """How many elements an array has."""
+        return self._poly(math.prod(extents, start=ONE))
+
+    def repeat(self, count: str, body: Callable[[str], None]) -> None:
+        """The body for 0, 1, ... below `count`."""
+        self._serial_loop("0", count, body)
 
 
 def _nested(s: For) -> list[Statement]:
