@@ -133,7 +133,7 @@ class Dispatched(Explained):
 def _states(trace: Any, inputs: Sequence[Any]) -> States:
     """What generators have to get back where a run is given up; nothing where that cannot be: the states of some take 50 µs."""
     executable = trace.executable
-    return trace.states(inputs) if executable is None or executable.may_end_early(inputs) else ()  # type: ignore[no-any-return]
+    return trace.states(inputs) if executable is None or executable.may_end_early(inputs) else ()
 
 
 def inlined(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

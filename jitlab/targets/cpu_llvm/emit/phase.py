@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from jitlab.ir.programs.program import (
     work,
 )
 from jitlab.ops.random_draws import Draw
+from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout, Phase, changes, written
 from jitlab.targets.cpu_llvm.machine import features
 from jitlab.targets.llvm.expressions import InVector
@@ -44,8 +46,12 @@ from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
-from .drawing import write_draw
 from .reductions import Reductions
+
+if TYPE_CHECKING:
+    from . import drawing
+else:
+    drawing = Later(f"{__package__}.drawing")
 
 GEMM = {np.dtype("f4"): "sgemm", np.dtype("f8"): "dgemm"}
 
@@ -425,7 +431,7 @@ class PhaseWriter(Reductions):
         """The function at CALL gets the operation and, for each array, its address, extents and strides. It writes 1 behind
         them when it is done: what it returns where an interrupt ends it nobody can say."""
         if isinstance(op := self.layout.program.calls[s.number], Draw):
-            write_draw(self, s, op)
+            drawing.write_draw(self, s, op)
             return
         fn = self.fn
         words: list[str] = []
