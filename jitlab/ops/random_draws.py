@@ -234,7 +234,3 @@ class Draw(Library):
             operands = [dtype.type(n + 1) for n, dtype in enumerate(how.operands)]
             yield cls(kind, method), Address(generator), *operands
             yield cls(kind, method, False, (2, 3)), Address(generator), *operands
-
-    def __str__(self) -> str:
-        shape = "" if self.shape is None else ", array"
-        return f"{self.name}({self.kind}.{self.method}{shape}{', sure' if self.sure else ''})"

@@ -1,7 +1,9 @@
 """Random numbers drawn by machine code: NumPy's, number by number, and the generator left as NumPy leaves it."""
 
 import gc
+import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -97,6 +99,47 @@ def test_what_a_number_is_in_the_program():
         want = f(np.random.default_rng(1), np.random.RandomState(1), 20)
         assert got == want
         assert [type(x) for x in got] == [type(x) for x in want]
+
+
+def test_what_nobody_reads_is_drawn_all_the_same():
+    def f(g, n):
+        x = 0.0
+        for i in range(n):
+            g.normal(size=3)
+            if i % 4 == 1:
+                g.random()
+                g.integers(6, size=(2, 2))
+            x += g.random()
+        return x
+
+    def g(g, n):
+        for _ in range(n):
+            g.standard_normal(5)
+        return g.random()
+
+    for plain in (f, g):
+        ours = jl.jit(fullgraph=True)(plain)
+        for n in (30, 40):
+            mine, theirs = np.random.default_rng(1), np.random.default_rng(1)
+            assert ours(mine, n) == plain(theirs, n)
+            same_state(mine, theirs)
+
+
+def test_code_that_is_kept_on_disk_has_no_addresses(tmp_path):
+    """Another process, with its libraries elsewhere, draws with the code that the first one has left."""
+    program = (
+        "import numpy as np, jitlab as jl\n"
+        "def f(g, n):\n    x = 0.0\n    for i in range(n):\n        x = x * 0.5 + g.normal() * g.integers(5)\n    return x\n"
+        "print(repr(jl.jit(fullgraph=True)(f)(np.random.default_rng(1), 500)), repr(f(np.random.default_rng(1), 500)))\n"
+    )
+    path = tmp_path / "draws.py"
+    path.write_text(program)
+    environment = {**os.environ, "JITLAB_CACHE_DIR": str(tmp_path / "cache"), "JITLAB_CACHE": "1"}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False, env=environment)
+        assert not done.returncode, done.stderr
+        mine, theirs = done.stdout.split()
+        assert mine == theirs
 
 
 def test_a_generator_is_found_anew_at_each_run():
