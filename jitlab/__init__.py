@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import errors
-from .api import jit
-from .config import config
-from .support.later import names_of
+from .support.later import collected_once, names_of
+
+with collected_once():
+    from . import errors
+    from .api import jit
+    from .config import config
 
 if TYPE_CHECKING:
     from .api import (

@@ -153,3 +153,23 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     assert run(program).strip() == "3"
+
+
+COLLECTIONS = """
+import gc, json
+import numpy
+found = []
+gc.callbacks.append(lambda phase, about: found.append(about["generation"]) if phase == "start" else None)
+import jitlab as jl
+print(json.dumps([found, gc.isenabled(), gc.get_count()[1]]))
+"""
+
+
+def test_an_import_is_looked_through_for_garbage_once():
+    found, is_enabled, count = json.loads(run(COLLECTIONS))
+    assert is_enabled and found.count(1) <= 2 and 2 not in found and len(found) < 20 and count < 5
+
+
+def test_who_has_turned_collections_off_finds_them_off():
+    program = "import gc; gc.disable(); import jitlab; print(gc.isenabled(), gc.get_count()[0] > 10_000)"
+    assert run(program).split() == ["False", "True"]

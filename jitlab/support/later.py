@@ -5,8 +5,10 @@ A fork waits for what is being loaded: a module that another thread has begun wo
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -54,3 +56,18 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+@contextmanager
+def collected_once() -> Iterator[None]:
+    """Inside nothing is looked through for garbage; at the end what is new is, once, and counts as old from then on. Many
+    collections inside would find nothing, and make one of everything there is due, which then falls into a first call."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect(1)
