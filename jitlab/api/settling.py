@@ -24,6 +24,7 @@ from jitlab.capture.refusals import Refusal
 from jitlab.config import NEVER, config, told
 from jitlab.costs import waited_ns
 from jitlab.messages import Message
+from jitlab.support import locks
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
@@ -298,7 +299,8 @@ class Deciding:
     """A function whose calls are decided on."""
 
     def __init__(self) -> None:
-        _deciding.add(self)
+        with locks.Released(_lock), _lock:
+            _deciding.add(self)
 
     def reopen(self) -> None:
         """Nothing is decided any more."""
@@ -306,6 +308,7 @@ class Deciding:
 
 
 _deciding: WeakSet[Deciding] = WeakSet()
+_lock = locks.shared("deciding")
 
 
 def configuration() -> tuple[Any, ...]:
@@ -318,7 +321,9 @@ def _look_at_settings() -> None:
     global _settings
     if config.settle != NEVER and _settings != (now := configuration()):
         _settings = now
-        for function in list(_deciding):
+        with locks.Released(_lock), _lock:
+            functions = list(_deciding)
+        for function in functions:
             function.reopen()
 
 

@@ -16,8 +16,8 @@ from weakref import WeakSet
 #: The locks of the process: who holds one may wait for those behind it. The collector may come at any time, and what it frees
 #: may wait for a target's compiler, the last one.
 ORDER = (
-    "collecting", "listeners", "conversions", "programs", "listings", "dumps", "plans", "places", "calls", "trees", "sources",
-    "texts", "room", "library", "imports", "improving", "compiler",
+    "deciding", "collecting", "listeners", "conversions", "programs", "listings", "dumps", "plans", "places", "calls", "trees",
+    "sources", "texts", "room", "library", "imports", "improving", "compiler",
 )  # fmt: skip
 
 

@@ -375,6 +375,35 @@ def test_a_function_that_is_made_again_is_undecided(plan):
     assert plan.ways == [COMPILED] and [trial_of(f).way for f in functions] == [PYTHON, PYTHON]
 
 
+def test_settings_change_while_threads_make_functions_and_call_them(plan):
+    wrong, ended = [], threading.Event()
+
+    def work():
+        while not ended.is_set():
+            try:
+                f, log = in_pieces()
+                for _ in range(9):
+                    f(np.ones(3))
+                assert len(log) == 9
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    before = jl.config.min_cluster_size
+    try:
+        for n in range(60):
+            jl.config.min_cluster_size = 1 + n % 2
+            decided(plan, 1000, jl.jit(lambda x: x * 2))
+    finally:
+        jl.config.min_cluster_size = before
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
 def test_what_is_reopened_while_a_call_is_under_way_stays_open(plan):
     """The call was one of those that C hands on from then on."""
     f, _ = in_pieces()
