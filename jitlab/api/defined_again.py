@@ -108,7 +108,8 @@ class Successor(Dispatched):
         with Whole(self, self.ledger):
             taken = self._earlier.found(key, at, self.python_function, options, taken=True)
             if taken is not None:
-                taken.costs, taken.stays_compiled = Costs(taken.costs), False
+                first = taken.costs.whole or taken.costs  # of the function that recorded it: no chain of all those since
+                taken.costs, taken.stays_compiled = Costs(first), False
                 self.ledger.took_over(taken)
                 self._keep(key, taken)
         return taken

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import random
+import sys
 import types
 import weakref
 
@@ -224,6 +225,15 @@ def test_what_is_taken_over_keeps_nothing_of_the_one_before(names):
     gc.collect()
     assert not any(reference() for reference in gone)
     assert not any(old._earlier.traces.values())
+
+
+def test_a_cell_may_run_any_number_of_times(names):
+    first = run(CELL, names)
+    for number in range(sys.getrecursionlimit() + 20):
+        f = run(CELL, names) if number else first
+        assert f(X).tolist() == plain(f, X).tolist()
+    (costs,) = (trace.costs for trace, _ in f._recent.values())
+    assert costs.whole is not None and costs.whole.whole is None  # no chain of all those between
 
 
 def test_a_class_of_the_users_is_not_kept(names):
