@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any
@@ -20,7 +19,7 @@ from jitlab.ops.leaf_operations import Constant
 from jitlab.targets.target import Entry, Launcher, Target
 
 from .executable import Executable
-from .other_sizes import Late, Served, variant_key
+from .other_sizes import Late, Served, field_names, variant_key
 
 #: The most bytes of arrays that are written in a program whose plan is kept.
 MOST_BYTES = 1 << 16
@@ -146,9 +145,10 @@ def _name(kind: Any) -> str:
 @cache
 def _known_by(kind: Any) -> tuple[str, tuple[str, ...]]:
     """The name of a class, and what its objects are equal by."""
-    if not is_dataclass(kind) or kind.__eq__ is object.__eq__:
+    names = field_names(kind)
+    if names is None or kind.__eq__ is object.__eq__:
         raise _Unkept
-    return _name(kind), tuple(field.name for field in fields(kind))
+    return _name(kind), names
 
 
 # ---- what is kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -167,22 +168,31 @@ def form_of_graph(graph: Graph) -> Any:
     parts = []
     for node in (*graph.parameters, *(node for node in graph.nodes if not node.op.is_parameter)):
         numbers[node] = len(numbers)
-        shape = tuple(map(poly, node.shape))
-        parts.append((node.name, form(node.op), shape, node.dtype, tuple(numbers[source] for source in node.inputs)))
+        type = node.type
+        shape = tuple([n.expr.terms if isinstance(n, Extent) else poly(n).terms for n in type.shape])
+        parts.append((node.name, form(node.op), shape, type.dtype, tuple([numbers[source] for source in node.inputs])))
     return tuple(parts), tuple(numbers[node] for node in graph.outputs)
 
 
 def form(x: Any) -> Any:
     """A part of an operation, with the polynomials in the place of extents."""
+    kind: Any = type(x)
     if isinstance(x, Extent):
-        return x.expr
+        return Extent, x.expr.terms
     if isinstance(x, np.ndarray):
         return x.dtype, x.shape, x.tobytes()
     if isinstance(x, (tuple, list)):
-        return tuple(map(form, x))
-    if is_dataclass(x) and not isinstance(x, type):
-        return type(x), tuple(form(getattr(x, f.name)) for f in fields(x))
-    return type(x), repr(x) if isinstance(x, (float, complex, np.generic)) else x
+        return tuple([form(item) for item in x])
+    names = field_names(kind)
+    if names is not None:
+        return kind, tuple([form(getattr(x, name)) for name in names])
+    return kind, repr(x) if isinstance(x, (float, complex, np.generic)) else x
+
+
+@cache
+def field_names(kind: Any) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None of any other class."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
 
 
 def shape_of(node: Node, values: Mapping[str, int]) -> tuple[int, ...]:
