@@ -14,6 +14,7 @@ import jitlab as jl
 from jitlab.api import kept_decisions, settling
 from jitlab.api.functions import jit as jit_module
 from jitlab.api.settling import COMPILED, PYTHON
+from jitlab.ops.base import Operation
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.compiling import background
 from jitlab.targets.cpu_llvm.cpu_target import CPU
@@ -48,6 +49,7 @@ def store(tmp_path, monkeypatch):
     made = machine.ObjectCache(tmp_path)
     monkeypatch.setattr(machine, "object_cache", lambda: made)
     monkeypatch.setattr(CPU, "keeps_plans", True)
+    monkeypatch.setattr(Operation, "has_others", False)  # which another test may have made
     monkeypatch.setattr(jl.config, "cache", True)
     monkeypatch.setattr(jl.config, "settle", "measure")
     monkeypatch.setattr(jit_module, "_is_measurable", lambda: True)
