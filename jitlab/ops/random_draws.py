@@ -59,6 +59,12 @@ def has_address(x: Any) -> bool:
     return any(type(bits) is getattr(random, name, None) for name in names) and type(bits.lock) is _LOCK
 
 
+def is_state(owner: Any, name: str) -> bool:
+    """Is an attribute what a bit generator will draw, which each draw changes?"""
+    random = vars(np).get("random")
+    return name == "state" and random is not None and isinstance(owner, random.BitGenerator)
+
+
 _LOCK = type(threading.RLock())
 
 

@@ -101,6 +101,19 @@ def test_what_a_number_is_in_the_program():
         assert [type(x) for x in got] == [type(x) for x in want]
 
 
+def test_the_state_is_that_between_the_draws():
+    def f(g, n):
+        before, x = g.bit_generator.state, 0.0
+        for _ in range(n):
+            x += g.random()
+        return before, x, g.bit_generator.state
+
+    ours = jl.jit(f)
+    mine, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    for _ in range(3):
+        assert ours(mine, 30) == f(theirs, 30)
+
+
 def test_what_nobody_reads_is_drawn_all_the_same():
     def f(g, n):
         x = 0.0

@@ -43,6 +43,7 @@ from jitlab.capture.tracers.indices import has_number, index_now, index_text
 from jitlab.capture.tracers.number import Number, as_known, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor, current
 from jitlab.ir import TRACED_DTYPES, Extent, Source
+from jitlab.ops.random_draws import is_state
 from jitlab.support import trees
 from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy import OfEach
@@ -160,6 +161,8 @@ class CellCapture(ObjectsOfTheUser):
             return value
         if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             return value
+        if is_state(owner, name):
+            raise EndPiece("effect", "reads_state")
         text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
 
