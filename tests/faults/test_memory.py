@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 import weakref
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ WARM_TURNS, TURNS = 25, 10
 def test_a_cell_that_is_executed_again_leaves_little(how, change, monkeypatch):
     for module, name in KEPT_LAST.items():
         *table, most = name.split(".")
-        owner = sys.modules[f"jitlab.{module}"]
+        owner = import_module(f"jitlab.{module}")
         monkeypatch.setattr(getattr(owner, *table) if table else owner, most, 10)
     namespace, counted = {"np": np, "jl": jl}, []
     tracemalloc.start(1)

@@ -1,8 +1,8 @@
 """A cell that is edited and run again, many times: what is kept of its earlier sources has a bound."""
 
 import gc
-import sys
 import tracemalloc
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
@@ -17,8 +17,9 @@ from tests.cell_runs import run_cell
 CELL = "%%jit -q\ny = np.exp(x) * TURN + x.sum()"
 #: Tables that keep so many of what came last: fewer, so that they are full when bytes are counted.
 TABLES = {
-    cells: "MOST_PROGRAMS", recording: "PLANS", session: "KEPT_SOURCES", sys.modules["jitlab.runtime.compiled"]: "MOST_UNUSED",
-    sys.modules["jitlab.ir.texts"]: "KEPT", sys.modules["jitlab.runtime.dumps"]: "MOST_VERSIONS",
+    cells: "MOST_PROGRAMS", recording: "PLANS", session: "KEPT_SOURCES",
+    import_module("jitlab.runtime.compiled"): "MOST_UNUSED", import_module("jitlab.ir.texts"): "KEPT",
+    import_module("jitlab.runtime.dumps"): "MOST_VERSIONS",
 }  # fmt: skip
 FULL, TURNS = 75, 15
 
