@@ -28,6 +28,7 @@ from jitlab.support import locks
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
+from jitlab.targets.target import LARGEST_SIZE
 
 statistics = Later("statistics")
 
@@ -62,7 +63,7 @@ Kind = tuple[Any, ...]
 
 def kind_of_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kind:
     """What decisions are kept by: of an array the dtype and the number of axes, of other values the type, and in how many bits
-    the number of elements is written."""
+    the number of elements is written. An int may say how many elements or iterations there are, and counts as so many."""
     kind: list[Any] = []
     elements = 0
     for value in (*args, *kwargs.values()) if kwargs else args:
@@ -74,6 +75,8 @@ def kind_of_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kind:
             kind.append(found)
             if found is list or found is tuple or found is dict:
                 elements += len(value)
+            elif found is int and 0 < value <= LARGEST_SIZE:
+                elements += value
     return (*kind, *kwargs, elements.bit_length())
 
 

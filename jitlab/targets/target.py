@@ -136,6 +136,10 @@ class Entry(ABC):
         """
 
 
+#: The largest int that counts as a number of elements.
+LARGEST_SIZE = 1 << 40
+
+
 @dataclass(frozen=True)
 class PlainCall:
     """A kind of call that runs as Python. `values`: of each argument, the last ones by `names`, its type and -1, or of an exact

@@ -115,6 +115,15 @@ def test_lengths_of_containers_count(known, other):
     assert frames_of(lambda: f(*other))[0] != "body"
 
 
+@pytest.mark.parametrize(("known", "same", "other"), [
+    (5, 7, 8), (0, -3, 1), (-1, 1 << 41, 2), (1 << 40, 1 << 40, (1 << 40) - 1), (1 << 70, -(1 << 70), 1), (True, False, 1),
+])  # fmt: skip
+def test_ints_count_as_lengths(known, same, other):
+    f = settled(body, (known,))
+    assert frames_of(lambda: f(same)) == ["body"]
+    assert frames_of(lambda: f(other))[0] != "body"
+
+
 def test_subclasses_of_containers_are_types_of_their_own():
     class Mine(list):
         pass
@@ -383,7 +392,8 @@ def test_a_function_that_calls_itself():
 
     settled(fib, (1,))
     assert frames_of(lambda: fib(1)) == ["fib"]
-    fib._new_trial(kind_of_call((2,), {})).way = PYTHON
+    for n in (0, 2, 4, 8):
+        fib._new_trial(kind_of_call((n,), {})).way = PYTHON
     assert fib(15) == 610
     assert set(frames_of(lambda: fib(6))) == {"fib"} and not fib.in_front._direct.under_way.value
     endless = jl.jit(lambda n: endless(n))

@@ -121,6 +121,20 @@ def test_each_size_class_and_dtype_is_decided_by_itself(plan):
     assert not plan.ways and len(f._trials) == 3
 
 
+def test_an_int_counts_as_so_many_elements(plan):
+    @jl.jit
+    def f(x, steps):
+        for _ in range(steps):
+            x = x * 0.5
+        return x
+
+    for steps, python in ((2, 3000), (100, 90_000)):
+        plan.takes.update({COMPILED: 9000, PYTHON: python})
+        for _ in range(30):
+            np.testing.assert_array_equal(f(np.ones(3), steps), np.full(3, 0.5**steps))
+    assert [trial.way for trial in f._trials.values()] == [PYTHON, COMPILED]
+
+
 def test_a_call_that_is_clear_needs_two_of_each(plan):
     f, _ = in_pieces()
     plan.takes.update({COMPILED: 40_000, PYTHON: 1000})

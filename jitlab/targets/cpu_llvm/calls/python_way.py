@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.target import PlainCall
+from jitlab.targets.target import LARGEST_SIZE, PlainCall
 
 from .argument_code import DESCR, DIMS, NDIM
 from .code_lines import BYTES, HEAD, ITEMS
@@ -22,7 +22,7 @@ from .entry import builtin, defined, layout_is_known
 
 #: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
 #: under way, of the types that are looked into, how many kinds of calls follow, and where they begin.
-BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, KINDS, FIRST = (8 * n for n in range(10))
+BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, INT, KINDS, FIRST = (8 * n for n in range(11))
 
 
 def python_entry(
@@ -34,7 +34,7 @@ def python_entry(
     if not layout_is_known():
         return None
     words = [ctypes.addressof(word) for word in (*stops, under_way)]
-    words += [id(np.ndarray), id(list), id(tuple), id(dict), len(calls)]
+    words += [id(np.ndarray), id(list), id(tuple), id(dict), id(int), len(calls)]
     for call in calls:
         values = [id(key) for key, _ in call.values] + [axes for _, axes in call.values] + [id(word) for word in call.names]
         words += [8 * (4 + len(values)), call.elements_bits, len(call.values) - len(call.names), len(call.names), *values]
@@ -62,10 +62,12 @@ def _text() -> str:
 
     return f"""
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
 
 define ptr @call(ptr %self, ptr %args, i64 %given, ptr %names) {{
 entry:
+  %overflow = alloca i32
   {at("held", "%self", ITEMS + 16)}
   %table = getelementptr i8, ptr %held, i64 {BYTES}
   {pointed("busy", BUSY)}
@@ -75,6 +77,7 @@ entry:
   {at("list", "%table", LIST)}
   {at("tuple", "%table", TUPLE)}
   {at("dict", "%table", DICT)}
+  {at("int", "%table", INT)}
   {at("kinds", "%table", KINDS, "i64")}
   %first = getelementptr i8, ptr %table, i64 {FIRST}
   %either = or i64 %busy, %watched
@@ -123,12 +126,21 @@ container:
   %is.dict = icmp eq ptr %type, %dict
   %is.either = or i1 %is.list, %is.tuple
   %is.container = or i1 %is.either, %is.dict
-  br i1 %is.container, label %length, label %summed
+  br i1 %is.container, label %length, label %other
 length:
   {at("length.found", "%value.found", HEAD, "i64")}
   br label %summed
+other:
+  %is.int = icmp eq ptr %type, %int
+  br i1 %is.int, label %number, label %summed
+number:
+  %number.found = call i64 @PyLong_AsLongLongAndOverflow(ptr %value.found, ptr %overflow)
+  %below = sub i64 %number.found, 1
+  %is.size = icmp ult i64 %below, {LARGEST_SIZE}
+  %own.number = select i1 %is.size, i64 %number.found, i64 0
+  br label %summed
 summed:
-  %own = phi i64 [ %size, %axis ], [ 0, %container ], [ %length.found, %length ]
+  %own = phi i64 [ %size, %axis ], [ 0, %other ], [ %length.found, %length ], [ %own.number, %number ]
   %elements.next = add i64 %elements, %own
   %n.next = add i64 %n, 1
   br label %sum
