@@ -20,6 +20,7 @@ from weakref import WeakSet, WeakValueDictionary
 from jitlab import events
 from jitlab.config import config
 from jitlab.ir.programs.program import Program
+from jitlab.support.address_space import ask_for
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.target import Compiled, Origin, tell_compiled
@@ -146,11 +147,16 @@ def kept_code(key: str, name: str, digest: str) -> MachineCode | None:
     return known
 
 
+#: What a thread takes to begin, beside its stack, generously.
+START_BYTES = 1 << 20
+
+
 class Background:
     """A thread for work that nobody waits for; the process ends when what it was given is done. Who gives it work takes no
     lock, which an exception could leave taken, as those of `concurrent.futures`: it would wait for ever."""
 
     def __init__(self) -> None:
+        ask_for(START_BYTES, "a thread")  # `start` waits for ever for one that ends before it has begun
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
         self._has_ended = self._works = self._hurries = False
         self._busy_until = 0.0
