@@ -128,6 +128,7 @@ def tried(fault, kind, seed):
     _forget()
     told = told or _run(kind, seed)
     told = told or _is_found_again(kind, seed)
+    background().submit(int).result()  # what it writes is there
     files = sorted(place.iterdir())
     left = [path.name for path in files if not path.name.endswith(".o")]
     if left and fault not in ("killed",):
