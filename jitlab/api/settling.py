@@ -73,7 +73,7 @@ def kind_of_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kind:
             elements += value.size
         else:
             kind.append(found)
-            if found is list or found is tuple or found is dict:
+            if found is list or found is tuple or found is dict or found is str:
                 elements += len(value)
             elif found is int and 0 < value <= LARGEST_SIZE:
                 elements += value

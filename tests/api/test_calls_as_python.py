@@ -107,7 +107,7 @@ def test_another_kind_is_asked_for_in_python(other):
 
 @pytest.mark.parametrize(("known", "other"), [
     (([1, 2, 3],), ([1, 2, 3, 4],)), (((1,),), ([1],)), (({1: 1},), ({1: 1, 2: 2},)), ((1,), (True,)), (([],), ([1],)),
-    ((np.ones(2), [1]), (np.ones(2), [1, 2])),
+    ((np.ones(2), [1]), (np.ones(2), [1, 2])), (("abc",), ("abcd",)), (("é",), ("ééé",)), (("",), ("日",)),
 ])  # fmt: skip
 def test_lengths_of_containers_count(known, other):
     f = settled(body, known)

@@ -22,7 +22,7 @@ from .entry import builtin, defined, layout_is_known
 
 #: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
 #: under way, of the types that are looked into, how many kinds of calls follow, and where they begin.
-BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, INT, KINDS, FIRST = (8 * n for n in range(11))
+BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, STR, INT, KINDS, FIRST = (8 * n for n in range(12))
 
 
 def python_entry(
@@ -34,7 +34,7 @@ def python_entry(
     if not layout_is_known():
         return None
     words = [ctypes.addressof(word) for word in (*stops, under_way)]
-    words += [id(np.ndarray), id(list), id(tuple), id(dict), id(int), len(calls)]
+    words += [id(np.ndarray), id(list), id(tuple), id(dict), id(str), id(int), len(calls)]
     for call in calls:
         values = [id(key) for key, _ in call.values] + [axes for _, axes in call.values] + [id(word) for word in call.names]
         words += [8 * (4 + len(values)), call.elements_bits, len(call.values) - len(call.names), len(call.names), *values]
@@ -77,6 +77,7 @@ entry:
   {at("list", "%table", LIST)}
   {at("tuple", "%table", TUPLE)}
   {at("dict", "%table", DICT)}
+  {at("str", "%table", STR)}
   {at("int", "%table", INT)}
   {at("kinds", "%table", KINDS, "i64")}
   %first = getelementptr i8, ptr %table, i64 {FIRST}
@@ -125,7 +126,9 @@ container:
   %is.tuple = icmp eq ptr %type, %tuple
   %is.dict = icmp eq ptr %type, %dict
   %is.either = or i1 %is.list, %is.tuple
-  %is.container = or i1 %is.either, %is.dict
+  %is.str = icmp eq ptr %type, %str
+  %is.more = or i1 %is.dict, %is.str
+  %is.container = or i1 %is.either, %is.more
   br i1 %is.container, label %length, label %other
 length:
   {at("length.found", "%value.found", HEAD, "i64")}
