@@ -18,6 +18,7 @@ from jitlab.errors import CaptureError, Unfit
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ops.build_nodes import constant
 from jitlab.ops.random_draws import Address
+from jitlab.support.address_space import ask_for
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import contextmanager
 
@@ -53,10 +54,15 @@ class Creation:
     samples: list[Any] = field(default_factory=list)  # nodes of arguments that have no value yet: they came as TensorSpecs
 
 
+#: What Python takes for a recording, about: room for its objects.
+RECORDING_BYTES = 2 << 20
+
+
 class Capture(Arrays):
     """A recording of a program: its arrays, and the names and objects that it finds them by."""
 
     def __init__(self, name: str, *, strict: bool = False) -> None:
+        ask_for(RECORDING_BYTES, f"recording {name}")
         super().__init__(name, strict=strict)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
         self.calls_back = False  # it has calls of functions of the user's, as operations
