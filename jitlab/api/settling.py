@@ -63,7 +63,8 @@ Kind = tuple[Any, ...]
 
 def kind_of_call(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kind:
     """What decisions are kept by: of an array the dtype and the number of axes, of other values the type, and in how many bits
-    the number of elements is written. An int may say how many elements or iterations there are, and counts as so many."""
+    the number of elements is written. An int may say how many elements or iterations there are, and counts as so many, a
+    text as many as its length."""
     kind: list[Any] = []
     elements = 0
     for value in (*args, *kwargs.values()) if kwargs else args:

@@ -143,7 +143,8 @@ LARGEST_SIZE = 1 << 40
 @dataclass(frozen=True)
 class PlainCall:
     """A kind of call that runs as Python. `values`: of each argument, the last ones by `names`, its type and -1, or of an exact
-    array its dtype and number of axes; `elements_bits`: in how many bits the number of all elements is written."""
+    array its dtype and number of axes; `elements_bits`: in how many bits the number of all elements is written, of arrays and
+    containers, with the lengths of texts and ints up to LARGEST_SIZE as they are."""
 
     values: tuple[tuple[Any, int], ...]
     names: tuple[str, ...]
