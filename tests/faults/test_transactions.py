@@ -10,6 +10,7 @@ import threading
 import traceback
 import warnings
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from jitlab import events
 from jitlab.capture import CallCapture, current_capture
 from jitlab.capture.rewrite import cell_code
 from jitlab.runtime import executable
-from jitlab.support import locks
+from jitlab.support import locks, transactions
 from jitlab.support.transactions import Whole
 from jitlab.targets.cpu_llvm.calls.buffers import POOLED_BYTES, _Lease, pool
 from tests.cell_runs import run_cell
@@ -358,6 +359,22 @@ def test_what_could_not_be_left_is_not_left_once_more_by_the_collector():
     sys.setprofile(None)
     gc.collect()
     assert events.busy.word.value == before
+
+
+def test_a_table_is_copied_while_calls_of_other_threads_move_what_they_run_to_the_end():
+    table = OrderedDict((number, [number]) for number in range(5))
+
+    def another(*_):
+        table.move_to_end(next(iter(table)))
+        return another
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, *_: another if frame.f_code is transactions._copied.__code__ else None)  # at each line
+    try:
+        made = transactions._copied(table)
+    finally:
+        sys.settrace(before)
+    assert {**made} == {number: [number] for number in range(5)} and not any(made[n] is table[n] for n in made)
 
 
 def test_threads_may_ask_for_forms_of_a_cluster_while_others_make_them():
