@@ -28,8 +28,16 @@ def known_peaks() -> Peaks | None:
     """This machine's peaks; None until they are known: the first call on a machine has them measured in the background."""
     global _asked
     if _asked is None:
-        _asked = background().submit(peaks)
-    return _asked.result() if _asked.done() else None
+        try:
+            _asked = background().submit(peaks)
+        except (RuntimeError, MemoryError):  # no room for a thread, or Python ends
+            return None
+    if not _asked.done():
+        return None
+    if _asked.exception() is not None:  # no room to measure in: later, perhaps
+        _asked = None
+        return None
+    return _asked.result()
 
 
 @cache
