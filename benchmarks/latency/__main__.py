@@ -6,7 +6,8 @@ Method: each figure is taken in a process of its own (`child`), on one core; the
 counts, as what a machine that does nothing else takes. Milliseconds are of the main thread's processor time, without the
 processes that compile in the background; "right after another" is by the clock, since it is a wait. "From disk" is a second
 process with the code that the first has kept; JAX and Numba are measured without theirs. `goal` is what jitlab is to take.
-Microseconds of warm calls are over an empty function's call, on ten elements. The status is 0 whatever the goals say.
+Microseconds of warm calls are over an empty function's call, on ten elements. Each row is printed when it is measured. What one
+tool cannot do stays empty, with its last line of error below; the status is then 1, and 0 whatever the goals say.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from benchmarks.pinning import CORE, pin
 from benchmarks.run import table
 
 ROOT = Path(__file__).parents[2]
+TITLE = 38  # width of the first column
 
 
 @dataclass(frozen=True)
@@ -71,28 +73,53 @@ WARM = {
 }  # fmt: skip
 
 
+class Failed(Exception):  # noqa: N818 - one figure is missing, the others are not
+    """A process that measures ended without a figure."""
+
+
 def child(*command: str, cache: str) -> dict[str, float]:
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))  # tools may be found by it
     environment = {
-        **os.environ, "JITLAB_CACHE_DIR": cache, "PYTHONPATH": str(ROOT), "JITLAB_SETTLE": "measure",
+        **os.environ, "JITLAB_CACHE_DIR": cache, "PYTHONPATH": path, "JITLAB_SETTLE": "measure",
         "PYTHONDONTWRITEBYTECODE": "",  # as what is installed: modules are compiled already, from the second process on
     }  # fmt: skip
     run = [sys.executable, "-m", "benchmarks.latency.child", *command]
     done = subprocess.run(run, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+        raise Failed(f"{' '.join(command)}: {(done.stderr.strip() or f'status {done.returncode}').splitlines()[-1]}")
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
-def measured(row: Row, engines: Sequence[str], rounds: int) -> dict[str, float]:
-    """The least of the rounds, by tool."""
+def measured(row: Row, engines: Sequence[str], rounds: int, failed: list[str]) -> dict[str, float]:
+    """The least of the rounds, by tool; a tool that fails has none."""
     found: dict[str, float] = {}
+    left = [row.engine, *(peer for peer in row.peers if peer in engines)]
     for _ in range(rounds):
-        for engine in (row.engine, *(peer for peer in row.peers if peer in engines)):
-            with tempfile.TemporaryDirectory() as cache:
-                for _ in range(1 + row.disk):
-                    took = child(row.measured, engine, *row.arguments, cache=cache)[row.unit]
-            found[engine] = min(took, found.get(engine, took))
+        for engine in left[:]:
+            try:
+                with tempfile.TemporaryDirectory() as cache:
+                    for _ in range(1 + row.disk):
+                        took = child(row.measured, engine, *row.arguments, cache=cache)[row.unit]
+            except Failed as error:
+                failed.append(str(error))
+                left.remove(engine)
+                found.pop(engine, None)
+            else:
+                found[engine] = min(took, found.get(engine, took))
     return found
+
+
+def compiled_modules(engines: Sequence[str], failed: list[str]) -> list[str]:
+    """The tools that run at all: what Python compiles of their modules is on disk before anything is measured."""
+    run = []
+    for engine in engines:
+        try:
+            with tempfile.TemporaryDirectory() as cache:
+                child("first", engine, "one-liner", cache=cache)
+            run.append(engine)
+        except Failed as error:
+            failed.append(str(error))
+    return run
 
 
 def shown(value: float | None, digits: int = 1) -> str:
@@ -106,42 +133,50 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write everything there too")
     options = parser.parse_args()
     pin()
-    peers = [name for name in ("jax", "numba") if importlib.util.find_spec(name)]
+    failed: list[str] = []
+    installed = [name for name in ("jax", "numba") if importlib.util.find_spec(name)]
+    peers = compiled_modules(("jit", *installed), failed)
     wanted = [name.strip() for name in options.only.split(",") if name.strip()]
     print(f"machine {platform.machine()}, cores {os.cpu_count()}, core {CORE}, Python {platform.python_version()}")
-    kept: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "peers": peers, "rows": {}}
-    lines: list[tuple[str, ...]] = [("milliseconds", "goal", "jitlab", "JAX", "Numba", "")]
-    for row in ROWS:
-        if wanted and row.measured not in wanted:
-            continue
-        found = measured(row, peers, options.rounds)
-        own = found[row.engine]
-        kept["rows"][row.title] = found
-        verdict = "" if row.goal is None else "met" if own <= row.goal else f"{own / row.goal:.1f} times the goal"
-        goal = "" if row.goal is None else f"{row.goal:g}"
-        lines.append((row.title, goal, shown(own), shown(found.get("jax")), shown(found.get("numba")), verdict))
-    if len(lines) > 1:
-        print(table(lines, 1))
+    kept: dict[str, Any] = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "peers": peers[1:], "rows": {}}
+    rows = [row for row in ROWS if not wanted or row.measured in wanted]
+    if rows:
+        print(f"{'milliseconds':<{TITLE}}{'goal':>7}{'jitlab':>9}{'JAX':>9}{'Numba':>9}")
+    for row in rows:
+        found = kept["rows"][row.title] = measured(row, peers, options.rounds, failed)
+        own = found.get(row.engine)
+        verdict = "" if row.goal is None or own is None else judged(own, row.goal)
+        goal, figures = f"{row.goal or 0:g}", [shown(found.get(engine)) for engine in (row.engine, "jax", "numba")]
+        print(f"{row.title:<{TITLE}}{goal:>7}{''.join(f'{figure:>9}' for figure in figures)}  {verdict}", flush=True)
     if not wanted or "warm" in wanted:
-        print(warm_table(options.rounds, kept["rows"]))
+        print(warm_table(options.rounds, kept["rows"], failed))
     if options.json:
         options.json.write_text(json.dumps(kept, indent=1))
+    if failed:
+        raise SystemExit("\n".join(["not measured:", *failed]))
 
 
-def warm_table(rounds: int, kept: dict[str, Any]) -> str:
+def judged(took: float, goal: float) -> str:
+    return "met" if took <= goal else f"{took / goal:.1f} times the goal"
+
+
+def warm_table(rounds: int, kept: dict[str, Any], failed: list[str]) -> str:
     best: dict[str, dict[str, float]] = {"jit": {}, "extension": {}}
-    for _ in range(rounds):
-        for engine, known in best.items():
+    for engine in [engine for _ in range(rounds) for engine in best]:
+        known = best[engine]
+        try:
             with tempfile.TemporaryDirectory() as cache:
                 for name, took in child("warm", engine, cache=cache).items():
                     known[name] = min(took, known.get(name, took))
+        except Failed as error:
+            failed.append(str(error))
     lines: list[tuple[str, ...]] = [("microseconds of a warm call", "goal", "jitlab", "with the extension", "NumPy", "")]
     for name, goal in WARM.items():
-        own, beside = best["jit"][name], best["jit"].get(f"NumPy: {name}")
-        over = own - beside if name.startswith("jl.jit settled") and beside is not None else own
-        verdict = "met" if over <= goal else f"{over / goal:.1f} times the goal"
-        lines.append((name, f"{goal:g}", shown(own, 2), shown(best["extension"][name], 2), shown(beside, 2), verdict))
-        kept[f"warm: {name}"] = {"jit": own, "extension": best["extension"][name], "numpy": beside}
+        own, beside, extended = best["jit"].get(name), best["jit"].get(f"NumPy: {name}"), best["extension"].get(name)
+        over = own - beside if name.startswith("jl.jit settled") and own is not None and beside is not None else own
+        verdict = "" if over is None else judged(over, goal)
+        lines.append((name, f"{goal:g}", shown(own, 2), shown(extended, 2), shown(beside, 2), verdict))
+        kept[f"warm: {name}"] = {"jit": own, "extension": extended, "numpy": beside}
     return table(lines, 1)
 
 
