@@ -264,13 +264,16 @@ class OperationRan(TraceEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(Event):
-    """The same work was replayed op by op on NumPy, on copies; the times are of the fastest of `rounds` on each side."""
+    """The same work was done again on copies, by NumPy and compiled in turns: the times of each side, in the order of the
+    rounds. `others`: the share of the processors that other programs took meanwhile, where that is known. `is_plain`: NumPy's
+    side were the user's own statements, not the captured operations one by one."""
 
     kind: ClassVar[str] = "compared"
-    rounds: int
-    numpy_ns: int
-    compiled_ns: int
+    numpy_ns: tuple[int, ...]
+    compiled_ns: tuple[int, ...]
     largest_error: float
+    others: float | None
+    is_plain: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

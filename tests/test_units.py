@@ -1,4 +1,4 @@
-"""Bytes, times, counts and ratios are written alike by Python and by the panel, whose tests read the same file."""
+"""Bytes, times and counts are written alike by Python and by the panel, whose tests read the same file."""
 
 import json
 import random
@@ -19,7 +19,7 @@ def test_a_number_is_written_as_the_panel_writes_it(name, given, shown):
 
 
 def test_what_is_not_known_is_empty():
-    assert units.duration(None) == units.ratio(None, 1) == units.ratio(1, None) == ""
+    assert units.duration(None) == ""
 
 
 @pytest.mark.parametrize(("write", "least", "most"), [(units.size, 0, 11.99), (units.duration, -8, 2.99)])

@@ -7,7 +7,6 @@ import {
   duration,
   lines,
   percent,
-  ratio,
   sentence,
   some,
   unbroken
@@ -35,7 +34,6 @@ test('a number is written as Python writes it', () => {
   check(units.duration, duration);
   check(units.percent, percent);
   check(units.counted, some);
-  check(units.ratio, ratio);
   check(units.ulps, ulps);
 });
 

@@ -86,13 +86,3 @@ def plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith("s") else "s")
-
-
-def ratio(numpy_seconds: float | None, seconds: float | None) -> str:
-    """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until both were measured."""
-    if not numpy_seconds or not seconds or numpy_seconds < 0 or seconds < 0:
-        return ""
-    faster = numpy_seconds >= seconds
-    factor = numpy_seconds / seconds if faster else seconds / numpy_seconds
-    shown = fixed(factor, 0 if factor >= 99.95 else 1)
-    return "as fast as NumPy" if shown == "1.0" else f"{shown} × {'faster' if faster else 'slower'}"

@@ -1,6 +1,6 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled.
 
-Parts, in the order of the data: origin, load, duration_samples, recording, scripts, schema, answer_schema, shape, build,
+Parts, in the order of the data: origin, load, duration_samples, speed, recording, scripts, schema, answer_schema, shape, build,
 report, store, render, expect, flip_trial.
 """
 

@@ -172,6 +172,20 @@ class Repeated(Record):
     left_out: Names = ()  #: what acts on the world outside and did not run again
 
 
+class Speed(Record):
+    """How many times as fast as NumPy: its time divided by ours, both measured in turns."""
+
+    text: str  #: in words
+    code: str = ""  #: of the table's group `speed`
+    args: Any = None  #: what the text is filled with
+    ratio: Measured[float] = 0.0  #: the middle
+    low: Measured[float | None] = None  #: of its interval, of fewer than three rounds null
+    high: Measured[float | None] = None  #: end of the interval
+    rounds: Measured[Count] = 0  #: on each side
+    note: str = ""  #: what disturbed it
+    is_plain: bool = False  #: NumPy's side were the cell's own statements, else the captured operations one by one
+
+
 class Slowest(Record):
     """The lines that took longest. A kernel is one loop over all its lines: no line of it has a time of its own."""
 
@@ -204,7 +218,7 @@ class Verdict(Record):
     largest_error: Ulps | None = None  #: beside NumPy, after a comparison
     bytes_moved: Bytes | None = None  #: of all calls, by the cost model
     bytes_saved: Bytes | None = None  #: what op by op would move more
-    compared_once: bool | None = None  #: both times are of one run: long work is not repeated
+    speed: Speed | None = None  #: beside NumPy, after `--compare`
     first_run: FirstRun | None = None  #: what it waited for
     repeated: Repeated | None = None  #: what loops took
     slowest: Slowest | None = None  #: where the time went

@@ -1,5 +1,6 @@
 """`%%jit` with the real compiler, in a real shell."""
 
+import copy
 import gc
 import signal
 import threading
@@ -13,7 +14,9 @@ from jitlab.api.check.replaying import largest_error, op_by_op
 from jitlab.capture import NotReplayable
 from jitlab.config import config
 from jitlab.notebook.extension import session_of, unload_ipython_extension
-from jitlab.notebook.magics.compare import Comparison
+from jitlab.notebook.magics.compare import MOST_ROUNDS, Comparison
+from jitlab.notebook.magics.plain_cell import PlainCell
+from jitlab.notebook.magics.timing import Replays
 from jitlab.report import MIME
 from tests.notebook.shells import new_shell
 
@@ -90,30 +93,100 @@ def test_a_cell_that_acts_on_the_world_is_not_checked_and_says_so(shell, capsys)
     assert "Not checked beside NumPy: nothing was compiled in this cell." in capsys.readouterr().err
 
 
-def test_short_work_is_compared_several_times_and_the_fastest_round_is_shown(shell, monkeypatch):
-    rounds = []
-    whole_round = Comparison._round
+def test_both_sides_are_measured_in_rounds_and_the_median_is_shown(shell, monkeypatch):
+    """The times are planned: NumPy's side takes 5 ms, ours 1 ms, another one in each round."""
+    now = iter(range(100))
+    monkeypatch.setattr(PlainCell, "run", lambda self: 5_000_000 + next(now) * 1000)
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: 1_000_000 + next(now) * 100)
+    monkeypatch.setattr("jitlab.notebook.magics.compare.MOST_REPEATS", 1)
+    monkeypatch.setattr("jitlab.notebook.magics.compare.ENOUGH_NS", 1 << 60)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    verdict = report_of(shell)["verdict"]
+    assert verdict["speed"]["rounds"] == MOST_ROUNDS and verdict["speed"]["is_plain"]
+    assert verdict["speed"]["text"] == "about 5.0 × faster"
+    assert 5e-3 < verdict["numpy_seconds"] < 5.03e-3 and 1e-3 < verdict["seconds"] < 1.003e-3
 
-    def count(self, round, start, numpy, compiled):
-        largest = whole_round(self, round, start, numpy, compiled)
-        rounds.append((numpy.sum_ns - sum(n for n, _ in rounds), compiled.sum_ns - sum(c for _, c in rounds)))
-        return largest
 
-    monkeypatch.setattr(Comparison, "_round", count)
+def test_the_lanes_and_the_clusters_of_a_comparison_are_one_run(shell):
     run(shell, "%%jit --compare\nt = np.tanh(x)")
     report = report_of(shell)
-    assert len(rounds) == 15 and "compared_once" not in report["verdict"]
-    assert report["verdict"]["numpy_seconds"] == min(numpy for numpy, _ in rounds) / 1e9
-    assert report["verdict"]["seconds"] == min(compiled for _, compiled in rounds) / 1e9
     assert report["clusters"][0]["calls"] == 1
-    assert report["clusters"][0]["seconds"] == report["verdict"]["seconds"]
-    for lane, seconds in (("op by op", "numpy_seconds"), ("compiled", "seconds")):
-        (spans,) = [entry["spans"] for entry in report["timeline"]["lanes"] if entry["name"] == lane]
-        assert sum(span["duration"] for span in spans) / 1e6 == pytest.approx(report["verdict"][seconds], abs=1e-8)
+    lanes = {lane["name"]: lane["spans"] for lane in report["timeline"]["lanes"]}
+    assert [span["label"] for span in lanes["op by op"]] == ["Tanh"]
+    spent = sum(span["duration"] for span in lanes["compiled"]) / 1e6
+    assert spent == pytest.approx(report["clusters"][0]["seconds"], abs=1e-8)
+
+
+def test_long_work_is_compared_once(shell, monkeypatch):
     monkeypatch.setattr("jitlab.notebook.magics.compare.LONG_NS", 1)
-    rounds.clear()
     run(shell, "%%jit --compare\nt = np.tanh(-x)")
-    assert len(rounds) == 1 and report_of(shell)["verdict"]["compared_once"] is True
+    speed = report_of(shell)["verdict"]["speed"]
+    assert speed["rounds"] == 1 and speed["text"].endswith("one run each") and speed.get("low") is None
+
+
+PLAIN = {
+    "what it finds": "y = np.tanh(x)\nx[1] = 2.0\nk = k + 1",
+    "a list and a dict": "items.append(x.sum())\nfound['last'] = x * k",
+    "a function of the notebook": "y = twice(x)\ny += jitted(y)",
+    "random numbers": "y = rng.normal(size=x.shape) * x",
+    "an object": "model.bias[...] += 1.0\nmodel.steps = k",
+}
+
+
+@pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN)
+def test_the_statements_run_again_on_what_they_found_and_change_nothing(shell, source, monkeypatch):
+    run(shell, """
+        import jitlab as jl
+        k, items, found, rng = 2, [1.0], {}, np.random.default_rng(1)
+        def twice(a):
+            return a * 2 + k
+        @jl.jit
+        def jitted(a):
+            return a - 1
+        class Model:
+            bias = np.zeros(3)
+            steps = 0
+        model = Model()
+    """.replace("\n        ", "\n"))
+    before = deepcopy_of(shell)
+    exec(source, before)
+    plain, seen = PlainCell.run, []
+
+    def watched(self):
+        spent = plain(self)
+        seen.append(state_of(shell.user_ns))
+        return spent
+
+    monkeypatch.setattr(PlainCell, "run", watched)
+    run(shell, f"%%jit --compare\n{source}")
+    report = report_of(shell)
+    assert state_of(shell.user_ns) == state_of(before)
+    if report["verdict"]["numpy_seconds"] is not None and not report["statements"]:
+        assert report["verdict"]["speed"]["is_plain"] and len(seen) > 10
+        assert set(seen) == {state_of(before)}  # each time the same, from the same start
+
+
+def deepcopy_of(shell):
+    names = ("x", "k", "items", "found", "rng", "twice", "jitted", "model")
+    copied = copy.deepcopy({name: shell.user_ns[name] for name in names if name not in ("twice", "jitted")})
+    return {**copied, "np": np, "twice": shell.user_ns["twice"], "jitted": shell.user_ns["jitted"].python_function}
+
+
+def state_of(names):
+    """All that the programs change, as text; compiled sums may have other last digits."""
+    model, found = names["model"], names["found"]
+    arrays = names["x"][:3], names["items"], [*found.values()], model.bias, names.get("y", [0.0])
+    told = [np.round(array, 9).tolist() for array in arrays]
+    return repr((told, list(found), names["k"], model.steps, names["rng"].bit_generator.state["state"]))
+
+
+@pytest.mark.parametrize("source", ["y = x + 1\nopen('made.txt', 'w').close()", "import os\ny = x * 2\nos.mkdir('made')"])
+def test_what_acts_on_the_world_outside_does_so_once(shell, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(shell, f"%%jit --compare\n{source}")
+    assert len(list(tmp_path.iterdir())) == 1
+    speed = report_of(shell)["verdict"].get("speed")
+    assert speed is None or not speed["is_plain"]
 
 
 def test_compare_covers_compiled_functions_that_the_cell_calls(shell):

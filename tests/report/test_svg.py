@@ -40,7 +40,7 @@ def test_dark_form_recolours_every_colour_of_the_light_one(svg):
 def test_picture_says_what_the_text_says(svg):
     said = texts(svg)
     for words in (
-        "21 of 22 operations compiled", "58.6 ms · NumPy 287 ms · 4.9 × faster", "cluster_0", "32.9 ms",
+        "21 of 22 operations compiled", "58.6 ms · NumPy 287 ms · about 4.9 × faster", "cluster_0", "32.9 ms",
         "Not fused: p is read again, 2.4 MB", "Not compiled: jitlab has no loop for it, so NumPy runs it",
         "5 × lr: 0.1 → 0.095 (+4 more)", "Make lr an array: it retraced 5 times", "lr = np.asarray(lr, np.float32)",
         "op by op", "compiled",
@@ -51,8 +51,16 @@ def test_picture_says_what_the_text_says(svg):
 def test_a_ratio_of_two_single_runs_is_said_to_be_one(svg):
     once = samples.softmax_report(rounds=1)
     assert "58.6 ms · NumPy 287 ms · 4.9 × faster, one run each" in texts(once.to_svg())
-    assert "4.9 × faster, one run each)" in " ".join(str(once).split())
+    assert "NumPy 287 ms, 4.9 × faster, one run each)" in " ".join(str(once).split())
     assert "one run each" not in svg
+
+
+def test_the_load_beside_a_comparison_is_said(svg):
+    busy = samples.softmax_report(others=0.6)
+    said = "NumPy 287 ms, about 4.9 × faster; other programs took 60 % of the processors meanwhile)"
+    assert said in " ".join(str(busy).split())
+    assert "about 4.9 × faster; other programs took 60 % of the processors meanwhile" in "".join(texts(busy.to_svg()))
+    assert "other programs" not in svg
 
 
 def test_words_of_the_program_have_no_marks_in_pictures_and_are_code_in_a_page():

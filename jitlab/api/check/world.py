@@ -16,7 +16,7 @@ import threading
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,15 +49,20 @@ class ActsOutsideError(RuntimeError):
 
 
 class World:
-    """All that can be reached from some objects, as it is now. TooMuch: the arrays take more than `limit` bytes."""
+    """All that can be reached from some objects, as it is now, and these `names` of a namespace. TooMuch: the arrays take more
+    than `limit` bytes."""
 
-    def __init__(self, roots: dict[str, Any], limit: int) -> None:
+    def __init__(
+        self, roots: dict[str, Any], limit: int, namespace: dict[str, Any] | None = None, names: Sequence[str] = ()
+    ) -> None:
         self.limit, self.bytes = limit, 0
         self.arrays: list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []  # name, array, what was in it
         self._back: list[Callable[[], None]] = []
         self._seen: dict[int, Any] = {}
         self._waiting: deque[tuple[str, Any]] = deque()
         self._add(roots.items())
+        if namespace is not None:
+            self._names(namespace, names)
         self._generator(np.random.mtrand._rand)
         state = random.getstate()
         self._back.append(lambda: random.setstate(state))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import field
 from typing import Any
 
@@ -28,32 +29,33 @@ from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.ops.random_draws import States, random_states
 from jitlab.report import Recording
+from jitlab.report.load import Load
 from jitlab.report.render import wording
 from jitlab.runtime import watching
 from jitlab.support.lazy_dataclass import dataclass
 
-from .timing import Replays, repeated
+from .plain_cell import PlainCell
+from .timing import Replays, no_garbage_collection, repeated
 
-#: A comparison repeats all calls until each side ran this long in all: the fastest round of a side counts.
-ENOUGH_NS = 200_000_000
-LEAST_ROUNDS, MOST_ROUNDS = 3, 15
-LONG_NS = 2_000_000_000  # of both sides: long work needs no repetition
+#: A comparison has at least and at most so many rounds, and between these ends when they took this long in all.
+LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_NS = 10, 15, 300_000_000
+#: In a round each side runs up to so many times, and the fastest counts: another program disturbs any of them.
+MOST_REPEATS = 4
+LONG_NS = 3_000_000_000  # before that many, rounds end when they took this long
 
 
 @dataclass
-class Best:
-    """The fastest round of one side, with all that was told of it; another process may disturb any of them."""
+class Rounds:
+    """What one side took in each round, in nanoseconds, with all that was told of it."""
 
-    recording: Recording = field(default_factory=Recording)
-    least_ns: int = 0
-    sum_ns: int = 0
-    rounds: int = 0
+    spent_ns: list[int] = field(default_factory=list)
+    recordings: list[Recording] = field(default_factory=list)
 
-    def add(self, recording: Recording, spent_ns: int) -> None:
-        self.sum_ns += spent_ns
-        if not self.rounds or spent_ns < self.least_ns:
-            self.recording, self.least_ns = recording, spent_ns
-        self.rounds += 1
+    @property
+    def middle(self) -> Recording:
+        """That of the round which took the median time."""
+        ordered = sorted(range(len(self.spent_ns)), key=self.spent_ns.__getitem__)
+        return self.recordings[ordered[(len(ordered) - 1) // 2]]
 
 
 class Comparison:
@@ -62,11 +64,16 @@ class Comparison:
 
     def __init__(self, leaves_out: bool = False) -> None:
         self.calls: list[Call] = []
+        self.plain: PlainCell | None = None  # the cell's own statements, where they can run again
         self.refused = ""
         self.left_out: dict[str, None] = {}  # what acted on the world outside, with its line
         self._leaves_out = leaves_out
         self._copies = Copies(config.copy_limit_bytes)
         self._lock = threading.Lock()
+
+    def keep(self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any]) -> None:
+        """A cell is about to run: its statements as they are, on what they find."""
+        self.plain = PlainCell.of(nodes, filename, namespace, config.copy_limit_bytes)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -99,28 +106,30 @@ class Comparison:
                 )
 
     def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
-        """Run everything again, op by op and compiled in turn, short work several times, and tell the fastest times of each
-        side to `recording`: both are measured alike, warm, with the code that later runs use. Returns the reason when there
-        is nothing to compare. `between(done, total)` is called before each round, and may raise."""
+        """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
+        took: both are measured alike, warm, with the code that later runs use. NumPy's side is the cell's own statements where
+        they are known, else the captured operations one by one. Returns the reason when there is nothing to compare.
+        `between(done, total)` is called before each round, and may raise."""
         if refusal := self._why_not():
             return refusal
         for call in {id(call.executable): call for call in self.calls}.values():
             call.executable.settle()
             warm_up(call)
-        start = time.perf_counter_ns()
-        numpy, compiled, largest = Best(), Best(), 0.0
-        for round in range(MOST_ROUNDS):
-            between(round, MOST_ROUNDS)
-            largest = max(largest, self._round(round, start, numpy, compiled))
-            spent = numpy.sum_ns + compiled.sum_ns
-            enough = round + 1 >= LEAST_ROUNDS and min(numpy.sum_ns, compiled.sum_ns) >= ENOUGH_NS
-            if enough or spent >= LONG_NS:
-                break
-        replay = compiled.recording
-        replay.numpy = numpy.recording.numpy
-        replay.take_lane("op by op", numpy.recording)
-        times = numpy.least_ns, compiled.least_ns
-        replay.listen(events.Compared(rounds=numpy.rounds, numpy_ns=times[0], compiled_ns=times[1], largest_error=largest))
+        lane, largest = self._op_by_op()
+        numpy, compiled, load = Rounds(), Rounds(), Load()
+        plain = self.plain if not statements_of(recording) else None  # what Python ran is on no side else
+        with plain.again() if plain is not None else nullcontext(False) as is_plain:
+            by_numpy = plain.run if plain is not None and is_plain else self._operations_ns
+            self._rounds(between, numpy, compiled, by_numpy)
+        replay = compiled.middle
+        replay.numpy = lane.numpy
+        replay.take_lane("op by op", lane)
+        replay.listen(
+            events.Compared(
+                numpy_ns=tuple(numpy.spent_ns), compiled_ns=tuple(compiled.spent_ns), largest_error=largest,
+                others=load.others(), is_plain=is_plain,
+            )
+        )  # fmt: skip
         recording.adopt_runs(replay)
         return ""
 
@@ -156,23 +165,44 @@ class Comparison:
         recording.listen(events.NumericsChecked(numerics=tuple(rows)))
         return ""
 
-    def _round(self, round: int, start_ns: int, numpy: Best, compiled: Best) -> float:
-        """All calls once on both sides, which take turns in going first; returns the first round's largest error."""
-        by_numpy, by_us = Recording(), Recording()
-        numpy_ns, compiled_ns, largest = 0, 0, 0.0
-        for n, call in enumerate(self.calls):
-            if (n + round) % 2:
-                found, ours = run_compiled(call, by_us.listen, start_ns + compiled_ns)
-                expected, theirs = run_op_by_op(call, by_numpy.listen, start_ns + numpy_ns)
-            else:
-                expected, theirs = run_op_by_op(call, by_numpy.listen, start_ns + numpy_ns)
-                found, ours = run_compiled(call, by_us.listen, start_ns + compiled_ns)
-            numpy_ns, compiled_ns = numpy_ns + theirs, compiled_ns + ours
-            if not round:
-                largest = max(largest, largest_error(expected, found))
-        numpy.add(by_numpy, numpy_ns)
-        compiled.add(by_us, compiled_ns)
-        return largest
+    def _op_by_op(self) -> tuple[Recording, float]:
+        """What NumPy does for each captured operation, one by one, and the largest difference of the results."""
+        lane, spent, largest = Recording(), 0, 0.0
+        for call in self.calls:
+            expected, took = run_op_by_op(call, lane.listen, spent)
+            with drawing_again(call), events.muted():
+                largest = max(largest, largest_error(expected, call.executable.run(call.arguments)))
+            spent += took
+        return lane, largest
+
+    def _rounds(
+        self, between: Callable[[int, int], None], numpy: Rounds, compiled: Rounds, by_numpy: Callable[[], int]
+    ) -> None:  # fmt: skip
+        """Both sides in turns, which take turns in going first."""
+        replays, repeats, spent = Replays(self.calls), 1, 0
+        sides = [(numpy, by_numpy), (compiled, lambda: replays.loop(1))]
+        for round in range(MOST_ROUNDS):
+            between(round, MOST_ROUNDS)
+            began = time.perf_counter_ns()
+            with no_garbage_collection(), events.muted():
+                for side, run in sides if round % 2 else sides[::-1]:
+                    side.spent_ns.append(min(run() for _ in range(repeats)))
+            compiled.recordings.append(self._told())
+            spent += time.perf_counter_ns() - began
+            if spent >= (ENOUGH_NS if round + 1 >= LEAST_ROUNDS else LONG_NS):
+                break
+            repeats = max(1, min(MOST_REPEATS, ENOUGH_NS * (round + 1) // (MOST_ROUNDS * spent)))
+
+    def _told(self) -> Recording:
+        """Everything once compiled, with what is told of it."""
+        told, spent = Recording(), 0
+        for call in self.calls:
+            spent += run_compiled(call, told.listen, spent)[1]
+        return told
+
+    def _operations_ns(self) -> int:
+        """What NumPy takes for the captured operations, one by one."""
+        return sum(run_op_by_op(call, lambda event: None, 0)[1] for call in self.calls)
 
     def _why_not(self) -> str:
         """A comparison needs every run."""

@@ -151,6 +151,8 @@ class Runner:
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
         again = options.compare or options.check or is_timed(options)
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
+        if comparison is not None and options.compare:
+            comparison.keep(nodes, filename, self.ip.user_ns)
         settles = Settles.NEVER if again or options.strict else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 from jitlab.api.check.replaying import Call, drawing_again
 from jitlab.api.whatif.plan_questions import Place, Question, at
 from jitlab.api.whatif.whatif import SWEEP_SECONDS, ask, sweep, swept_so_far, titled
+from jitlab.support.later import Later
 
 from .jobs import JobContext, Refused
 from .requests import Json, Many, Maybe, Pair, Text, request, run_of
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import CellRun, Session
+    from jitlab.report import speed
+else:
+    speed = Later("jitlab.report.speed")
 
 KINDS = ("cut", "fuse", "keep_out", "target")
 MOST_EDGES = 64
@@ -102,11 +106,9 @@ def measure(session: Session, cell: str) -> Json:
         if why:
             raise Refused(f"NumPy can't be timed: {why}.")
         session.push_soon(run)
-        compared = recording.compared
-        return {
-            "numpy_seconds": compared.numpy_ns / 1e9 if compared else None,
-            "seconds": compared.compiled_ns / 1e9 if compared else None,
-        }  # fmt: skip
+        assert recording.compared is not None
+        seconds, numpy_seconds = speed.seconds_of(recording.compared)
+        return {"numpy_seconds": numpy_seconds, "seconds": seconds}
 
     return {"job": session.jobs.submit("measure", cell, "Time NumPy", work)}
 

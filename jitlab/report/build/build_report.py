@@ -17,6 +17,7 @@ from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbe
 from jitlab.report.render import wording
 from jitlab.report.schema import VERSION, has, lists
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import default_target
 from jitlab.targets.target import Peaks
@@ -30,6 +31,8 @@ from .python_statements import whole_statements
 from .repeated import repeated
 from .source_files import report_sources
 from .titles import Titles
+
+speeds = Later("jitlab.report.speed")  # of comparisons alone
 
 Json = dict[str, Any]
 
@@ -496,7 +499,7 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     seconds = sum(tally.ns for tally in ran) / 1e9 if ran else None
     numpy_seconds = None
     if recording.compared is not None:
-        seconds, numpy_seconds = recording.compared.compiled_ns / 1e9, recording.compared.numpy_ns / 1e9
+        seconds, numpy_seconds = speeds.seconds_of(recording.compared)
     suggestions = things_to_do(data, seconds)
     result: Json = {
         "lead": lead(
@@ -509,8 +512,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
         "next": suggestions[0] if suggestions else None, "then": suggestions[1] if suggestions[1:] else None,
     }  # fmt: skip
-    if recording.compared is not None and recording.compared.rounds == 1:
-        result["compared_once"] = True
+    if recording.compared is not None:
+        result["speed"] = speeds.speed(recording.compared)
     by_python = sum(statement["seconds"] for statement in data["statements"])
     whole = by_python + sum(tally.ns for tally in ran) / 1e9
     if data["statements"]:

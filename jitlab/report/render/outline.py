@@ -109,24 +109,18 @@ class Outline:
     more_loops: int = 0
     colors: Mapping[str, int] = field(default_factory=dict)
     deviation: float | None = None  # of a run that was repeated, whose mean `seconds` is
-    compared_once: bool = False  # the times are of one run of each side
+    faster: str = ""  # "about 4.9 × faster", "no measurable difference from NumPy"; "" until NumPy was measured
 
     @property
     def took(self) -> str:
         """ "9.8 ms", and of a run that was repeated the mean: "9.0 ms ± 1.4 ms"."""
         return " ± ".join(units.duration(seconds) for seconds in (self.seconds, self.deviation) if seconds is not None)
 
-    @property
-    def faster(self) -> str:
-        """ "4.9 × faster", "1.2 × slower", "as fast as NumPy", "…, one run each"; "" until NumPy was measured."""
-        said = units.ratio(self.numpy_seconds, self.seconds)
-        return f"{said}, {wording.ONE_RUN_EACH}" if said and self.compared_once else said
-
 
 def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kernels: int = 24) -> Outline:
     """The outline of a report; of more boxes than `most_boxes` the slowest ones stay, in order, and so of a box's kernels."""
     verdict = data["verdict"]
-    repeated = verdict.get("repeated") or {}
+    repeated, speed = verdict.get("repeated") or {}, verdict.get("speed") or {}
     parts = [_plan_boxes(data, plan, most_kernels) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
     boxes = _with_statements(boxes, data.get("statements", ()))
@@ -142,7 +136,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         loops=tuple(loops[:most_retraces]), more_loops=max(0, len(loops) - most_retraces),
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
-        compared_once=verdict.get("compared_once", False),
+        faster="; ".join(clean(speed[key]) for key in ("text", "note") if speed.get(key)),
     )  # fmt: skip
 
 

@@ -39,10 +39,6 @@ def clause_says_size(reason: Mapping[str, Any]) -> bool:
     return reason.get("size_in") == "clause"
 
 
-#: Beside a ratio of two single measurements.
-ONE_RUN_EACH = "one run each"
-
-
 def own_run(seconds: float | None) -> str:
     """What the run took whose code was timed afterwards; "" where nobody knows."""
     return "" if seconds is None else f"The run of the cell itself took {units.duration(seconds)}."

@@ -33,17 +33,6 @@ export function bytes(count: number): string {
   return `${count.toFixed(0)} B`;
 }
 
-/** `4.9 × faster`, or the same word for no difference that a digit could show. */
-export function ratio(numpySeconds: number, seconds: number): string {
-  if (!(seconds > 0 && numpySeconds > 0)) {
-    return '';
-  }
-  const isFaster = numpySeconds >= seconds;
-  const factor = isFaster ? numpySeconds / seconds : seconds / numpySeconds;
-  const shown = factor.toFixed(factor >= 99.95 ? 0 : 1);
-  return shown === '1.0' ? 'as fast as NumPy' : `${shown} × ${isFaster ? 'faster' : 'slower'}`;
-}
-
 export function percent(part: number): string {
   return part > 0 && part < 0.01 ? '< 1 %' : `${(part * 100).toFixed(0)} %`;
 }

@@ -22,10 +22,11 @@ export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amoun
   then: maybe(v.then, readAdvice), traces: amount(v.traces), statements: amount(v.statements),
   /** seconds */ statementSeconds: number(v.statement_seconds), loops: amount(v.loops),
   /** bytes */ bytesMoved: number(v.bytes_moved), /** bytes */ bytesSaved: number(v.bytes_saved),
-  comparedOnce: flag(v.compared_once), firstRun: maybe(v.first_run, readFirstRun),
+  speed: maybe(v.speed, readSpeed), firstRun: maybe(v.first_run, readFirstRun),
   repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest) });
 export const readAdvice = (v: Json) => ({ text: text(v.text), advice: text(v.advice), args: v.args,
   code: text(v.code) || null, why: text(v.why) || null, section: text(v.section) });
+export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note) });
 export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
   /** share */ quickShare: number(v.quick_share), text: text(v.text) });
 export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ mean: number(v.mean),

@@ -1,7 +1,7 @@
 import { CanvasView } from '../../base/canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, refill, type IconName } from '../../base/dom';
-import { bytes, duration, ratio, sentence, some, spread } from '../../base/format';
+import { bytes, duration, sentence, some, spread } from '../../base/format';
 import type { Report } from '../../report/report';
 import { boundOf, whatBounds } from './bound';
 import type { MoreOfVerdict } from './more';
@@ -33,8 +33,7 @@ export class VerdictView {
       this.unfolded = report.numerics.some(({ ok }) => !ok);
     }
     const flow = flowOf(report);
-    const speed =
-      verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
+    const speed = verdict.speed?.text ?? '';
     const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
     const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
     const numpy = verdict.numpySeconds === null ? '' : `, NumPy ${duration(verdict.numpySeconds)}`;
@@ -44,7 +43,7 @@ export class VerdictView {
       h(
         'div.jl-lead',
         h('span', verdict.lead),
-        h('span.jl-times', speed || time, speed && verdict.comparedOnce && h('span.jl-note.jl-muted', ', one run each'))
+        h('span.jl-times', speed || time, verdict.speed?.note && h('span.jl-note.jl-muted', `, ${verdict.speed.note}`))
       ),
       this.facts(report),
       ...(this.more?.notes(report) ?? []),

@@ -1,0 +1,63 @@
+"""How many times as fast as NumPy a cell ran: rounds in turns, as a factor with its interval."""
+
+from __future__ import annotations
+
+from statistics import median_low
+from typing import Any
+
+from jitlab import events
+from jitlab.messages import Message, units
+from jitlab.support.statistics import FEWEST, difference
+
+#: The interval that is shown covers the factor in so many of 100 comparisons; of so few rounds a narrower one covers less.
+LEVEL = 0.98
+#: An interval no wider than this, as a share of the factor, is "about" one number.
+NARROW = 0.15
+#: Less than this is no difference: two runs of the same work differ by it.
+LEAST = 0.02
+#: An interval that is wider than this and includes 1 does not say that there is no difference.
+UNSURE = 1.0
+#: Other programs took so much of the processors: it is said beside the factor.
+BUSY = 0.25
+
+
+def speed(compared: events.Compared) -> dict[str, Any]:
+    """The factor (NumPy's time / ours) with its interval, in words and as numbers; of fewer than three rounds no interval."""
+    numpy, ours = ([max(ns, 1) / 1e9 for ns in side] for side in (compared.numpy_ns, compared.compiled_ns))
+    result: dict[str, Any] = {"rounds": len(ours), "is_plain": compared.is_plain}
+    if len(ours) >= FEWEST:
+        found = difference(ours, numpy, paired=True, level=LEVEL)
+        result |= {"ratio": found.ratio, "low": found.low, "high": found.high}
+        said = _in_words(found.ratio, found.low, found.high)
+    else:
+        result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
+        said = _factor("once", "once_slower", ratio)
+    result |= {"code": said.name, "args": said.args, "text": str(said)}
+    if compared.others is not None and compared.others >= BUSY:
+        result["note"] = str(Message("speed.busy", {"share": compared.others}))
+    return result
+
+
+def seconds_of(compared: events.Compared) -> tuple[float, float]:
+    """Of the median rounds: compiled, by NumPy."""
+    return median_low(compared.compiled_ns) / 1e9, median_low(compared.numpy_ns) / 1e9
+
+
+def _in_words(ratio: float, low: float, high: float) -> Message:
+    if low <= 1 <= high and high - low > UNSURE:
+        return Message("speed.unsure", {"slower": times(1 / low), "faster": times(high)})
+    if low <= 1 <= high or abs(ratio - 1) < LEAST:
+        return Message("speed.same")
+    if (high - low) / ratio <= NARROW:
+        return _factor("about", "about_slower", ratio)
+    ends = (low, high) if low > 1 else (1 / high, 1 / low)
+    return Message("speed.between" if low > 1 else "speed.between_slower", {"low": times(ends[0]), "high": times(ends[1])})
+
+
+def _factor(faster: str, slower: str, ratio: float) -> Message:
+    return Message(f"speed.{faster if ratio >= 1 else slower}", {"ratio": times(max(ratio, 1 / ratio))})
+
+
+def times(factor: float) -> str:
+    """1.034 -> "1.03", 4.71 -> "4.7", 52.3 -> "52": no more digits than a measurement has."""
+    return units.fixed(factor, 2 if factor < 1.095 else 1 if factor < 9.95 else 0)
