@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import types
 import warnings
 import weakref
@@ -333,7 +334,7 @@ class Hooks:
     def trying(self) -> Iterator[None]:
         """The body of a `try`: what raises in it may be caught."""
         capture = current_capture()
-        if capture is None:
+        if capture is None or not capture.policy.records_handlers:
             yield
             return
         capture.guarded += 1
@@ -341,6 +342,13 @@ class Hooks:
             yield
         finally:
             capture.guarded -= 1
+
+    def caught(self, kinds: Any = BaseException) -> Any:
+        """What an `except` catches; asked when something was raised."""
+        capture, error = current_capture(), sys.exception()
+        if capture is not None and isinstance(error, Exception):
+            capture.before_handler(error)
+        return kinds
 
     def checked(self, test: Any, message: Callable[[], Any] | None) -> bool:
         """Does an `assert` hold, as far as it is known now?"""

@@ -195,6 +195,9 @@ class Capture(Arrays):
     def lacks(self, owner: Any, name: str) -> None:
         """An attribute was looked for that is not there."""
 
+    def before_handler(self, error: Exception) -> None:
+        """The program may catch what was raised."""
+
     def before_text(self, x: Any) -> None:
         """Text is about to be made of an object."""
 

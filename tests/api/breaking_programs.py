@@ -99,11 +99,9 @@ def try_finally():
 def exception_as_control_flow():
     def f(x):
         y = x * 3
-        try:  # <-
-            for i in range(10):
-                if y[i] > 100:
-                    break
-        except IndexError:
+        try:
+            y = y * int("three")  # <-
+        except ValueError:
             y = y + 1
         return y
 

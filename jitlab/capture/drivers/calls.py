@@ -26,6 +26,7 @@ from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import frame_call
+from jitlab.capture.rewrite.handlers import recorded, refused_try
 from jitlab.capture.rewrite.piece_statements import RESULT, is_scope
 from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
@@ -206,7 +207,6 @@ _scanned: OfEach[Refusal | None] = OfEach()
 
 #: Nodes whose meaning would be lost or done at capture only, by the message that says why.
 _REFUSED: dict[str, tuple[type[ast.AST], ...]] = {
-    "try_may_catch": (ast.Try, getattr(ast, "TryStar", ast.Try)),
     "class_anew": (ast.ClassDef,),
     "waits_inside": (ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef, ast.Await),
     "generator": (ast.Yield, ast.YieldFrom),
@@ -219,12 +219,14 @@ _FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "b
 
 def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
     """Why a recording cannot hold the first node under `root` that it cannot; `line`: of one that has none."""
-    for node in trees.walk(root):
+    for node in recorded(root):
         row, kind, name = _WHY_REFUSED.get(type(node)), "statement", type(node).__name__
         if isinstance(node, ast.expr):
             kind = "expression"
         if isinstance(node, ast.With) and not is_scope(node) and not _only_ignores(node):
             row = "context_manager"
+        elif tried := refused_try(node):
+            row = tried
         elif called := frame_call(node, _FRAME_CALLS):
             row, kind, name = "looks_at_frame", "call", called
         if row is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import sys
 import types
@@ -29,12 +28,14 @@ from jitlab.capture.guards.gathering import Absent, Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user
+from jitlab.capture.numpy_calls.explanations import is_our_fault, said_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import uncaptured_frame
-from jitlab.capture.rewrite.convert import find_definition
+from jitlab.capture.refusals import line_of
 from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
+from jitlab.capture.rewrite.handlers import refused_in
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import check_key
 from jitlab.capture.tracers.arrays import Input, Place, Policy
@@ -42,11 +43,10 @@ from jitlab.capture.tracers.flat import Flat
 from jitlab.capture.tracers.indices import has_number, index_now, index_text
 from jitlab.capture.tracers.number import Number, as_known, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor, current
+from jitlab.errors import JitlabError, ShapeError, Signal
 from jitlab.ir import TRACED_DTYPES, Extent, Source
 from jitlab.ops.random_draws import is_state
-from jitlab.support import trees
 from jitlab.support.containers import CONTAINERS, of_items
-from jitlab.support.lazy import OfEach
 
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
 from .trace import Run, Trace
@@ -67,7 +67,7 @@ class CellCapture(ObjectsOfTheUser):
 
     policy = Policy(
         "--strict", "a traced array", may_draw=False, wants_bools=False, keeps_kinds=True, keeps_scalars=True,
-        begins_in_text=True,
+        records_handlers=False, begins_in_text=True,
     )  # fmt: skip
     trace_class: type[PieceTrace] = PieceTrace
 
@@ -232,8 +232,8 @@ class CellCapture(ObjectsOfTheUser):
     def before_call(self, function: Any) -> None:
         """A function of the user's is about to run converted: it may assign no global or outer name."""
         self.before_own_call(function)
-        line = _tries.of(function.__code__, _first_try, function)
-        if line:  # what raises with these numbers need not raise with others, and what ends the piece is not to be caught
+        row, line = refused_in(function)
+        if row:
             source = Source(function.__code__.co_filename, line, -1, line, -1)
             raise EndPiece("statement", "has_try", source, name=function.__name__, line=line)
         if function.__defaults__ or function.__kwdefaults__:
@@ -259,6 +259,14 @@ class CellCapture(ObjectsOfTheUser):
             place = Place(self.code_in(table, name) if is_named else self.constants.name(function), partial(_itself, function))
             leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=number_of(code))
             self._depend(key, leaf, place, "same", (function, code))
+
+    def before_handler(self, error: Exception) -> None:
+        """No handler is recorded, and none catches what ends the piece."""
+        if isinstance(error, (Signal, RecursionError, MemoryError)) or is_our_fault(error):
+            raise error
+        if isinstance(error, JitlabError) and not isinstance(error, ShapeError):
+            raise error
+        raise EndPiece("error", "in_try", line_of(error), what=said_of(error)) from error
 
     def unload(self, value: Any) -> Any:
         return value
@@ -506,16 +514,6 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
-
-
-#: Of each code the line of its first `try`, 0 for none.
-_tries: OfEach[int] = OfEach()
-
-
-def _first_try(function: types.FunctionType) -> int:
-    found = find_definition(function)
-    kinds = (ast.Try, getattr(ast, "TryStar", ast.Try))
-    return 0 if found is None else min((node.lineno for node in trees.walk(found[0]) if isinstance(node, kinds)), default=0)
 
 
 def _itself(value: Any) -> Any:

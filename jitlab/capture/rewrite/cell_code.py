@@ -16,6 +16,7 @@ from jitlab.support import trees
 
 from .convert import Converter
 from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
+from .handlers import refused_try
 from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Segment, Statement, is_scope
 from .splitting import FRAME_CALLS, new_name
 
@@ -128,8 +129,18 @@ class CellProgram(Program):
             return None
         if isinstance(node, ast.With) and is_scope(node):
             return None
+        if isinstance(node, ast.Try) and not refused_try(node) and not may_jump(node):
+            parts = [*node.body, *node.orelse, *node.finalbody]
+            return next(filter(None, map(self._never_inside, parts)), None)
         keyword = _KEYWORDS.get(type(node), type(node).__name__.lower())
         return Refusal("statement", Message("refused.keyword", {"keyword": keyword}))
+
+    def _never_inside(self, node: ast.stmt) -> Refusal | None:
+        """Of a statement of a `try`, or of an `if` in it."""
+        if isinstance(node, ast.If):
+            test = ast.copy_location(ast.Expr(node.test), node)
+            return next(filter(None, map(self._never_inside, [test, *node.body, *node.orelse])), None)
+        return None if isinstance(node, (ast.Pass, ast.Raise)) else self.never_captured(node)
 
     # ---- code
     def plain_code(self, statement: Statement) -> types.CodeType:

@@ -278,6 +278,8 @@ class FlowConverter(ast.NodeTransformer):
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
         self.generic_visit(node)
+        for handler in node.handlers:
+            handler.type = self.hook("caught", handler, *([] if handler.type is None else [handler.type]))
         if node.handlers:
             with_ = ast.With([ast.withitem(self.hook("trying", node.body[0]))], node.body)
             node.body = [ast.copy_location(with_, node.body[0])]

@@ -100,6 +100,7 @@ class Policy:
     keeps_kinds: bool = False  # a name is the Python number or the NumPy scalar that Python gives it (number_kinds.py)
     keeps_scalars: bool = False  # captured NumPy scalars are inputs (cells); else they are constants
     sees_stores: bool = True  # the program is converted: what it leaves outside goes through the capture
+    records_handlers: bool = True  # what a `try` catches while it is recorded is what each run catches
     begins_in_text: bool = False  # statements of a cell, not the call of a function
 
 
