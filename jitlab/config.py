@@ -39,10 +39,11 @@ class Config:
         saved_bytes: the most that the report below a cell adds to the notebook file, in bytes.
         stable_outputs: True: that report stays as it is when the cell runs again, is captured alike and takes as long, so that
             the notebook file does not change.
-        settle: how the calls of a `jl.jit` function run for which Python takes less time. "measure": as Python, once calls both
-            ways have shown it. "model": as Python where nothing in them can be compiled, or where entering their pieces takes
-            longer by counts: the same in every process. "off": compiled, however long that takes. The variable JITLAB_SETTLE
-            says another one than "measure"; without it, tests under pytest and `jitlab check` have "model".
+        settle: how the calls of a `jl.jit` function, and runs of a cell, go for which Python takes less time. "measure": as
+            Python, once calls both ways have shown it. "model": as Python where nothing in them can be compiled, or where
+            entering their pieces takes longer by counts: the same in every process. "off": compiled, however long that takes.
+            The variable JITLAB_SETTLE says another one than "measure"; without it, tests under pytest and `jitlab check` have
+            "model".
         cache: True: machine code, plans and which calls run as Python are kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:

@@ -347,8 +347,8 @@ class DumpWritten(Event):
 
 @dataclass(frozen=True, slots=True)
 class AsPython:
-    """Calls that run as Python because that takes less time: of which function, what is said of it, in clauses, of which lines,
-    and what would run compiled: of each trace its function, its number and that of its executable."""
+    """Calls that run as Python because that takes less time: of which function or cell, what is said of it, in clauses, of
+    which lines, and what would run compiled: of each trace its function, its number and that of its executable."""
 
     function: str
     said: tuple[Message, ...]

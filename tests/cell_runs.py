@@ -4,15 +4,14 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitlab.capture.drivers.cells import run_nodes
+from jitlab.capture.drivers.cells import CellObserver, run_nodes
 from jitlab.capture.drivers.driver import interpreted
-from jitlab.capture.drivers.run_events import Observer
 from jitlab.ir import display_name, outside
 from jitlab.support import trees
 
 
 @dataclass
-class CellResult(Observer):
+class CellResult(CellObserver):
     """What a cell did: the value to display, the traces it made, how often pieces ran, and what Python ran."""
 
     value: Any = None

@@ -28,6 +28,7 @@ from jitlab.support import locks
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
+from jitlab.targets.devices import default_target
 from jitlab.targets.target import LARGEST_SIZE
 
 statistics = Later("statistics")
@@ -297,6 +298,11 @@ _asking: list[None] = []
 def may_settle() -> bool:
     """May calls of this thread run as Python because that takes less time?"""
     return config.settle != NEVER and not here.compiled and not _asking
+
+
+def is_measurable() -> bool:
+    """Does a call now take what later calls will? The machine code is the one that stays, and nobody is told of each step."""
+    return not default_target().is_improving and (events.in_bulk() or not events.active())
 
 
 class Deciding:

@@ -442,10 +442,10 @@ class Statement(Placed, shown=True):
 
 
 class AsPython(Placed, shown=True):
-    """Calls of a function that ran as Python because that takes less time. What the report counts is the plan: what they would
-    run compiled."""
+    """Calls of a function, or a run of the cell, that ran as Python because that takes less time. What the report counts is the
+    plan: what they would run compiled."""
 
-    function: str  #: that was called
+    function: str  #: that was called, or the cell's title
     text: Measured[Words]  #: `it runs as Python up to …`: how it was decided, why, and what would change it
     said: Measured[tuple[Message, ...]] = ()  #: the clauses of the text
     plans: Names = ()  #: that they would run, by name

@@ -63,7 +63,7 @@ def cells(monkeypatch):
     """Stands for jitlab.capture.drivers.cells: runs the cell as Python and tells of one cluster."""
     seen = []
 
-    async def run_nodes(nodes, namespace, filename, *, shown, compiler, display, strict, executor, title, settles):
+    async def run_nodes(nodes, namespace, filename, *, shown, compiler, display, strict, executor, title, settles, observer):
         source = "".join(linecache.getlines(filename))
         seen.append({"source": source, "filename": filename, "strict": strict, "executor": executor, "title": title})
         happen(filename, ((filename, 2, 0, 2, 5),))

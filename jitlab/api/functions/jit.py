@@ -24,6 +24,7 @@ from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
 from jitlab.api.settling import COMPILED, DIRECT, DIRECT_FIRST, MOST_KINDS, PYTHON, Deciding, Trial, kind_of_call
+from jitlab.api.settling import is_measurable as _is_measurable
 from jitlab.api.size_families import SizeFamilies
 from jitlab.capture import (
     MOST_TRACES,
@@ -646,11 +647,6 @@ class _Refused(errors.Signal):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.said)
         self.refusal = refusal
-
-
-def _is_measurable() -> bool:
-    """Does a call now take what later calls will? The machine code is the one that stays, and nobody is told of each step."""
-    return not default_target().is_improving and (events.in_bulk() or not events.active())
 
 
 def _with_origin(trace: CallTrace, change: Change) -> Change:

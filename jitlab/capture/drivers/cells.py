@@ -45,22 +45,31 @@ _NOTHING_LOST = ("statement", "effect", "compiled_function", "error")
 
 
 class Settles(Enum):
-    """When a cell's loops may be given to Python because their pieces do not pay. RERUN: not in the first run of a text."""
+    """When a cell, or a loop of it, may be Python's because that takes less time. RERUN: not in the first run of a text."""
 
     NEVER, RERUN, ALWAYS = range(3)
 
 
-class _Observer(Observer):
-    """Tells the listeners of events what a cell does."""
+class CellObserver(Observer):
+    """Tells the listeners of events what a run of a cell does, and says which way it goes. `settles`: may runs of this cell be
+    Python's because that takes less time? `is_asked`: somebody asks for this one to be captured."""
 
-    def __init__(self, may_settle: bool) -> None:
-        self._may_settle = may_settle
+    settles, is_asked = False, True
 
     def may_settle(self) -> bool:
-        return self._may_settle and config.settle != NEVER
+        return not self.is_asked and config.settle != NEVER
+
+    def run(self, run: CellRun) -> None:
+        """Run a cell that does not wait."""
+        with at_most(self.limit()):
+            run.captured_as_far_as_it_goes()
+
+    def limit(self) -> Effort | None:
+        """What captures may take; None: what they need."""
+        return Effort() if self.may_settle() else None
 
 
-class _Run(Driver):
+class CellRun(Driver):
     """One run of a cell."""
 
     program: CellProgram
@@ -97,6 +106,21 @@ class _Run(Driver):
     def take_names_away(self) -> None:
         for name in [name for name in self.names if isinstance(name, str) and name.startswith(OURS)]:
             del self.names[name]
+
+    def captured_as_far_as_it_goes(self) -> None:
+        """The whole cell, which does not wait."""
+        self.segment(self.program.segment)
+        self.observer.ended(self.pieces_entered, self.pieces_captured, self.python_ns)
+
+    def plain(self) -> None:
+        """The whole cell, which does not wait, as Python."""
+        for statement in self.program.statements:
+            exec(statement.plain(), self.names)
+            self.done(statement)
+
+    def found_before(self) -> dict[str, Any]:
+        """What the names hold that the cell reads."""
+        return {name: self.names[name] for name in sorted(self.program.names_read) if name in self.names}
 
     async def top(self, segment: Segment) -> None:
         """The whole cell; its statements may wait."""
@@ -168,24 +192,30 @@ _programs: OrderedDict[Any, CellProgram] = OrderedDict()
 async def run_nodes(
     nodes: list[ast.stmt], namespace: Namespace, filename: str, *, shown: str, compiler: Compiler,
     display: Callable[[Any], object], strict: bool, executor: Executor, title: str,
-    settles: Settles = Settles.NEVER, observer: Observer | None = None,
+    settles: Settles = Settles.NEVER, observer: CellObserver | None = None,
 ) -> None:  # fmt: skip
     """Run the statements of a cell in the user's namespace, captured as far as they go. They may wait; only then does this
     coroutine.
 
     `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler; `executor(trace)`
-    gives what runs a trace's graph. `settles`: when iterations of loops whose pieces do not pay may run as Python.
+    gives what runs a trace's graph. `settles`: when the cell, or iterations of its loops, may run as Python because that takes
+    less time.
     """
     with room_for(*nodes):
         key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
         first_line = nodes[0].lineno if nodes else 1
         program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
-        may_settle = settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run)
-        run = _Run(program, namespace, executor, observer or _Observer(may_settle), title=title, strict=strict, show=display)
+        observer = observer or CellObserver()
+        observer.settles = settles is not Settles.NEVER
+        observer.is_asked = not (settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run))
+        run = CellRun(program, namespace, executor, observer, title=title, strict=strict, show=display)
         program.has_run = True
-        limit = Effort() if may_settle and config.settle != NEVER else None
-        with at_most(limit), run:
-            await run.top(program.segment)
+        with run:
+            if program.waits:
+                with at_most(observer.limit()):
+                    await run.top(program.segment)
+            else:
+                observer.run(run)
 
 
 def _forget(program: CellProgram) -> None:

@@ -73,12 +73,17 @@ def emit_statement(
         )  # fmt: skip
 
 
+def is_quiet(statement: Statement, reason: Refusal) -> bool:
+    """Is there nothing to say of it that Python runs this statement?"""
+    return isinstance(statement.node, _QUIET) and reason.source is None
+
+
 class Observer:
     """Who is told of what a program in pieces does; this one tells the listeners of events."""
 
     def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
         """Python ran a statement, or runs the loop or branch that it is."""
-        if not events.active() or (isinstance(statement.node, _QUIET) and reason.source is None):
+        if not events.active() or is_quiet(statement, reason):
             return
         lines = spans(statement.source)
         if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:

@@ -17,6 +17,7 @@ from jitlab.support import trees
 from .convert import Converter
 from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
 from .handlers import refused_try
+from .liveness import read_before_bound
 from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Segment, Statement, is_scope
 from .splitting import FRAME_CALLS, new_name
 
@@ -72,6 +73,7 @@ class CellProgram(Program):
 
     place: tuple[str, int]
     has_run = False
+    _names_read: frozenset[str] | None = None
 
     def __init__(
         self, nodes: list[ast.stmt], filename: str, namespace: Namespace, shown: str, compiler: Compiler
@@ -80,6 +82,23 @@ class CellProgram(Program):
         self.filename = filename
         self.compiler = compiler
         self.segment = self.segment_of(nodes, top=True, shown=shown)
+        self.waits = any(statement.plain_reason is WAITS for statement in self.segment.statements)
+
+    @property
+    def statements(self) -> list[Statement]:
+        """Those of the cell, as they were written."""
+        return [statement for statement in self.segment.statements if not statement.header]
+
+    @property
+    def names_read(self) -> frozenset[str]:
+        """The names whose values a run finds, or a function that it defines."""
+        if self._names_read is None:
+            self._names_read = read_before_bound([statement.node for statement in self.statements])
+        return self._names_read
+
+    def module_code(self) -> types.CodeType:
+        """The whole cell."""
+        return self.compiler(ast.Module([statement.node for statement in self.statements], []), self.filename, "exec")
 
     def segment_of(self, body: Sequence[ast.stmt], *, top: bool = False, shown: str = "none") -> Segment:
         segment = Segment()

@@ -30,6 +30,11 @@ def lives(body: Sequence[ast.stmt], after: Names = _NONE) -> dict[int, Life]:
     return analysis.found
 
 
+def read_before_bound(body: Sequence[ast.stmt]) -> Names:
+    """The names that statements read as they were before the first of them, and those that functions defined there read."""
+    return _Analysis(body, _NONE).block(body, _NONE, _NONE, _NONE)
+
+
 class _Analysis:
     """Backwards through the statements. What is read by nested functions counts as read everywhere."""
 

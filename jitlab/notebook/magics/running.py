@@ -25,6 +25,7 @@ from IPython.core.compilerop import CachingCompiler
 from IPython.display import display
 
 from jitlab.api import Options, compile_trace
+from jitlab.api.deciding_cells import DecidedCell
 from jitlab.capture.drivers import cells
 from jitlab.capture.drivers.cells import Settles
 from jitlab.capture.positions import cell_names, cell_traceback
@@ -153,7 +154,8 @@ class Runner:
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
         if comparison is not None and options.compare:
             comparison.keep(nodes, filename, self.ip.user_ns)
-        settles = Settles.NEVER if again or options.strict else Settles.ALWAYS if options is self.unasked else Settles.RERUN
+        is_asked = again or options.strict or self.session.inputs.wants_all(run.id)
+        settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
@@ -163,7 +165,7 @@ class Runner:
                 await cells.run_nodes(
                     nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
                     executor=lambda trace: compile_trace(trace, settings), title=run.title,
-                    settles=settles,
+                    settles=settles, observer=DecidedCell(str(options.level)),
                 )  # fmt: skip
         except BaseException as raised:
             error = raised
