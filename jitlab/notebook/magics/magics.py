@@ -78,7 +78,11 @@ class JitMagics(Magics):
         help="O1 fuses operations (default), O0 keeps a kernel for each.",
     )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
-    @argument("--compare", action="store_true", help="Run the cell's statements by NumPy, too, in turns with what is compiled, and show how many times as fast it is.")
+    @argument(
+        "--compare",
+        action="store_true",
+        help="Run the cell's statements by NumPy, too, in turns with what is compiled, and show how many times as fast it is.",
+    )
     @argument("-n", dest="loops", type=_whole, metavar="N", help="Time it: N loops a run (default: as many as take 0.2 s).")
     @argument("-r", dest="runs", type=_whole, metavar="R", help="Time it: R runs (default 7).")
     @argument("-q", dest="quiet", action="store_true", help="Show nothing below the cell; -o has the report.")
