@@ -33,7 +33,8 @@ BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", d
 #: Words that the panel knows as keys of other records alone: its widget may have 60 kB.
 UNREAD = {
     "Report": "version show", "Cell": "executionCount", "FirstRun": "calls", "Op": "within flip",
-    "Repeated": "loops runs seconds", "Speed": "code args ratio low high rounds isPlain", "Plan": "calls seconds", "Kernel": "bytesSaved", "Nearest": "index abs boundUlp",
+    "Repeated": "loops runs seconds",
+    "Speed": "code args ratio low high rounds isPlain", "Plan": "calls seconds", "Kernel": "bytesSaved", "Nearest": "index abs boundUlp",
     "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",
     "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
