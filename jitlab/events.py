@@ -277,6 +277,15 @@ class Compared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedBefore(Event):
+    """A run of a cell that was compared with NumPy before, at that time of day, and is the same since."""
+
+    kind: ClassVar[str] = "compared-before"
+    compared: Compared
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeated(Event):
     """What a cell compiled was run again and again on copies (`%%jit -n`); `loop_ns`: of one loop, in each run."""
 

@@ -140,6 +140,7 @@ class Recording:
         self.loops: OrderedDict[tuple[str, str, Message, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
+        self.compared_before: events.ComparedBefore | None = None
         self.repeated: events.Repeated | None = None
         self.numerics: list[dict[str, Any]] | None = None  # of the last check
         self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "first call": Lane(SPANS)}
@@ -170,6 +171,7 @@ class Recording:
             events.LoopKept: self._loop_kept,
             events.DumpWritten: lambda event: self.dumps.append(event.path),
             events.Compared: lambda event: setattr(self, "compared", event),
+            events.ComparedBefore: lambda event: setattr(self, "compared_before", event),
             events.Repeated: lambda event: setattr(self, "repeated", event),
             events.NumericsChecked: lambda event: setattr(self, "numerics", list(event.numerics)),
         }

@@ -21,8 +21,9 @@ UNSURE = 1.0
 BUSY = 0.25
 
 
-def speed(compared: events.Compared) -> dict[str, Any]:
+def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     """The factor (NumPy's time / ours) with its interval, in words and as numbers; of fewer than three rounds no interval."""
+    compared = measured.compared if isinstance(measured, events.ComparedBefore) else measured
     numpy, ours = ([max(ns, 1) / 1e9 for ns in side] for side in (compared.numpy_ns, compared.compiled_ns))
     result: dict[str, Any] = {"rounds": len(ours), "is_plain": compared.is_plain}
     if len(ours) >= FEWEST:
@@ -33,8 +34,13 @@ def speed(compared: events.Compared) -> dict[str, Any]:
         result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
         said = _factor("once", "once_slower", ratio)
     result |= {"code": said.name, "args": said.args, "text": str(said)}
+    notes = []
+    if measured is not compared:
+        notes.append(Message("speed.before", {"at": measured.at}))
     if compared.others is not None and compared.others >= BUSY:
-        result["note"] = str(Message("speed.busy", {"share": compared.others}))
+        notes.append(Message("speed.busy", {"share": compared.others}))
+    if notes:
+        result["note"] = "; ".join(map(str, notes))
     return result
 
 

@@ -189,6 +189,51 @@ def test_what_acts_on_the_world_outside_does_so_once(shell, source, tmp_path, mo
     assert speed is None or not speed["is_plain"]
 
 
+def test_a_factor_stands_while_the_cell_and_what_it_finds_are_the_same(shell, monkeypatch):
+    monkeypatch.setattr(config, "stable_outputs", False)
+    measured = []
+    replay = Comparison.replay
+
+    def watched(self, *args):
+        measured.append(len(self.calls))
+        return replay(self, *args)
+
+    monkeypatch.setattr(Comparison, "replay", watched)
+    cell = "%%jit --compare\nt = np.tanh(x) + k"
+    run(shell, f"k = 2\n{SOFTMAX}")
+    run(shell, cell)
+    first = report_of(shell)["verdict"]
+    for _ in range(3):
+        run(shell, cell)
+        verdict = report_of(shell)["verdict"]
+        assert verdict["speed"]["text"] == first["speed"]["text"] and verdict["speed"]["note"].startswith("measured at ")
+        assert verdict["numpy_seconds"] is None  # of one side alone nothing is kept
+    assert len(measured) == 1
+    run(shell, cell.replace("--compare", "--compare anew"))
+    assert len(measured) == 2 and "measured at" not in report_of(shell)["verdict"]["speed"].get("note", "")
+    for change in ("x = x[:40].copy()", "k = 3", "k = 3.0"):
+        run(shell, change)
+        run(shell, cell)
+    assert len(measured) == 5
+    run(shell, cell.replace("tanh", "cosh"))
+    assert len(measured) == 6 and min(measured) == 1
+
+
+def test_a_run_of_other_code_has_no_factor_of_an_earlier_one(shell, capsys, monkeypatch):
+    monkeypatch.setattr(config, "stable_outputs", False)
+    run(shell, "import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a)")
+    cell = "%%jit --compare\nfor n in items:\n    t = f(n)"
+    run(shell, "items = [x, x[:10]]")
+    run(shell, cell)
+    run(shell, "items = [x[:20], x[:10] * 1j]")
+    capsys.readouterr()
+    run(shell, cell)
+    assert "NumPy was not measured: other code ran" in capsys.readouterr().err
+    assert "speed" not in report_of(shell)["verdict"]
+    run(shell, cell)
+    assert report_of(shell)["verdict"]["speed"]["ratio"] > 0
+
+
 def test_compare_covers_compiled_functions_that_the_cell_calls(shell):
     run(shell, "import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a).sum()")
     run(shell, "%%jit --compare\nfor i in range(3):\n    s = f(x)")

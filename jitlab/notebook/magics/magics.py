@@ -42,14 +42,14 @@ from jitlab.report import Report
 from jitlab.support import trees
 
 from . import run_commands
-from .running import HELP, Runner, displayed, driven, is_timed, parts_of
+from .running import HELP, KEPT, Runner, displayed, driven, is_timed, parts_of
 from .timing import whole_number
 
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear", "help")
-OPTIONS_HINT = "%%jit [--level O0|O1] [--strict] [--compare] [--check] [--show PARTS] [-n N] [-r R] [-q] [-o NAME]"
+OPTIONS_HINT = "%%jit [--level O0|O1] [--strict] [--compare [anew]] [--check] [--show PARTS] [-n N] [-r R] [-q] [-o NAME]"
 LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off, %jit -n 100 (x * 2).sum(); %%jit above a cell"
-LONG_OPTION = re.compile(r"\s*(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$)")
+LONG_OPTION = re.compile(r"\s*(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare(?:\s+anew)?|--check)(?:\s+|$)")
 SHORT_OPTION = re.compile(r"\s*(?:-q|-[nr]\s*\S+)(?:\s+|$)")
 
 
@@ -79,10 +79,10 @@ class JitMagics(Magics):
     )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument(
-        "--compare",
-        action="store_true",
-        help="Run the cell's statements by NumPy, too, in turns with what is compiled, and show how many times as fast it is.",
-    )
+        "--compare", nargs="?", const=KEPT, default="", choices=(KEPT, "anew"), metavar="anew",
+        help="Run the cell's statements by NumPy, too, in turns with what is compiled, and show how many times as fast it is. "
+        "While the cell and the sizes are the same, that stands; anew measures again.",
+    )  # fmt: skip
     @argument("-n", dest="loops", type=_whole, metavar="N", help="Time it: N loops a run (default: as many as take 0.2 s).")
     @argument("-r", dest="runs", type=_whole, metavar="R", help="Time it: R runs (default 7).")
     @argument("-q", dest="quiet", action="store_true", help="Show nothing below the cell; -o has the report.")
@@ -102,7 +102,7 @@ class JitMagics(Magics):
         Examples
         --------
             %%jit                              the cell's verdict, clusters, retraces and timeline stand below it
-            %%jit --compare                    and how long NumPy takes for the same, on copies
+            %%jit --compare                    and how many times as fast as NumPy that is
             %%jit -n 100 -r 5                  and how long 100 loops take, 5 times, as %timeit tells it
             %%jit --strict                     an error where something cannot be compiled
             %%jit --show retraces,timeline     the verdict with these parts; --show none for nothing

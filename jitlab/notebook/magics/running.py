@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.compilerop import CachingCompiler
@@ -37,9 +37,13 @@ from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
 
 if TYPE_CHECKING:
-    from . import compare
+    from . import compare, kept_factors
+    from .kept_factors import KeptFactors
 else:
-    compare = Later(f"{__package__}.compare")
+    compare, kept_factors = Later(f"{__package__}.compare"), Later(f"{__package__}.kept_factors")
+
+#: What `--compare` means alone: a factor that was measured before stands while the cell is the same.
+KEPT = "kept"
 
 JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
 ENTER = compile(f"__import__({__name__!r}, fromlist=['entered']).entered()", __file__, "eval")
@@ -54,6 +58,11 @@ class Runner:
         self.parse = parse  # the text behind `%%jit` -> options, or an OptionError
         self.always: Any = None  # the options of `%jit on`
         self.unasked: Any = None  # those of the last cell that was captured by it, which may have been `%jit off`
+
+    @cached_property
+    def factors(self) -> KeptFactors:
+        """How many times as fast as NumPy cells were."""
+        return kept_factors.KeptFactors()
 
     def attach(self) -> None:
         self.ip.input_transformers_cleanup.insert(0, self.as_comment)
@@ -150,18 +159,24 @@ class Runner:
         show: Callable[[Any], object] | None = None, report: bool = True,
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
-        again = options.compare or options.check or is_timed(options)
+        key = kept_factors.key_of(nodes, options.level, self.ip.user_ns) if options.compare else ()
+        is_known = options.compare == KEPT and self.factors.find(key) is not None
+        again = bool(options.compare and not is_known) or options.check or is_timed(options)
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
-        if comparison is not None and options.compare:
+        if comparison is not None and options.compare and not is_known:
             comparison.keep(nodes, filename, self.ip.user_ns)
-        is_asked = again or options.strict or self.session.inputs.wants_all(run.id)
+        ran = kept_factors.Ran()
+        is_asked = again or is_known or options.strict or self.session.inputs.wants_all(run.id)
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
             show = display_value if options.output == "" else sys.displayhook
         try:
-            with comparison.watching() if comparison is not None else nullcontext():
+            with (
+                comparison.watching() if comparison is not None else nullcontext(),
+                ran.watching() if options.compare else nullcontext(),
+            ):
                 await cells.run_nodes(
                     nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
                     executor=lambda trace: compile_trace(trace, settings), title=run.title,
@@ -179,8 +194,12 @@ class Runner:
                 self.show(run, options)
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
-        if comparison is not None and options.compare:
+        if is_known:
+            self.replayed(run, partial(self.factors.tell, key, ran), "NumPy was not measured", "the comparison")
+        elif comparison is not None and options.compare:
             self.replayed(run, comparison.replay, "NumPy was not measured", "the comparison")
+            if run.recording is not None and run.recording.compared is not None:
+                self.factors.keep(key, run.recording.compared, ran)
         if comparison is not None and is_timed(options):
             timed = partial(comparison.time, loops=options.loops, runs=options.runs)
             self.replayed(run, timed, "Not timed", "the timing")

@@ -512,8 +512,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
         "next": suggestions[0] if suggestions else None, "then": suggestions[1] if suggestions[1:] else None,
     }  # fmt: skip
-    if recording.compared is not None:
-        result["speed"] = speeds.speed(recording.compared)
+    if (measured := recording.compared or recording.compared_before) is not None:
+        result["speed"] = speeds.speed(measured)
     by_python = sum(statement["seconds"] for statement in data["statements"])
     whole = by_python + sum(tally.ns for tally in ran) / 1e9
     if data["statements"]:

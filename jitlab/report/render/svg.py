@@ -57,8 +57,8 @@ def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
 def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw = Drawing()
     measured = o.took
-    if o.numpy_seconds is not None:
-        measured = " · ".join(filter(None, (measured, f"NumPy {units.duration(o.numpy_seconds)}", o.faster)))
+    by_numpy = f"NumPy {units.duration(o.numpy_seconds)}" if o.numpy_seconds is not None else ""
+    measured = " · ".join(filter(None, (measured, by_numpy, o.faster)))
     draw.text(MARGIN, 24, o.lead, size=15, bold=True, room=WIDTH - 2 * MARGIN - width(measured, 12, bold=True) - 12)
     draw.text(WIDTH - MARGIN, 24, measured, bold=True, anchor="end")
     error = data["cell"].get("error")

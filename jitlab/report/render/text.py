@@ -85,8 +85,9 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
 
 def _head(o: Outline) -> list[str]:
     measured = o.took
-    if o.numpy_seconds is not None:
-        measured += f" (NumPy {units.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
+    by_numpy = f"NumPy {units.duration(o.numpy_seconds)}" if o.numpy_seconds is not None else ""
+    if beside := ", ".join(filter(None, (by_numpy, o.faster))):
+        measured += f" ({beside})"
     return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
 
 
