@@ -35,7 +35,7 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
         said = _factor("once", "once_slower", ratio)
     result |= {"code": said.name, "args": said.args, "text": str(said)}
     notes = []
-    if measured is not compared:
+    if isinstance(measured, events.ComparedBefore):
         notes.append(Message("speed.before", {"at": measured.at}))
     if compared.others is not None and compared.others >= BUSY:
         notes.append(Message("speed.busy", {"share": compared.others}))

@@ -347,8 +347,10 @@ def test_what_is_said_to_someone_who_mistypes_names_every_option(option):
 @pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("--")])
 def test_every_long_option_may_stand_before_an_expression(option):
     action = next(action for action in magics.JitMagics.jit.parser._actions if option in action.option_strings)
-    line = f"{option} {'' if action.nargs == 0 else 'O0 '}"
+    line = f"{option} {'O0 ' if action.nargs is None else ''}"
     assert magics._end_of_options(f"{line}x + 1") == len(line)
+    if action.nargs == "?":
+        assert magics._end_of_options(f"{line}anew x + 1") == len(f"{line}anew ")
 
 
 @pytest.mark.parametrize(

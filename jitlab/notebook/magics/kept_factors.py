@@ -1,5 +1,5 @@
-"""How many times as fast as NumPy a cell was, kept while the cell and what it finds stay the same: measuring takes longer than the
-cell. Kept is the factor of both sides' rounds, never the time of one side, which says nothing beside another run's."""
+"""How many times as fast as NumPy a cell was, kept while the cell and what it finds stay the same: measuring takes longer than
+the cell. Kept is the factor of both sides' rounds, never the time of one side, which says nothing beside another run's."""
 
 from __future__ import annotations
 
