@@ -131,7 +131,8 @@ class Jit(SizeFamilies, Deciding):
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
         self._follow(class_of(self))
-        self._observer = PiecesTold(self.ledger, frequency_of(python_function))
+        helper = functools.partial(class_of(self), options=options)
+        self._observer = PiecesTold(self.ledger, frequency_of(python_function), helper)
         Deciding.__init__(self)
         default_target().prepare()
         if options.capture_mode == "bytecode":
@@ -215,6 +216,12 @@ class Jit(SizeFamilies, Deciding):
         kept_decisions.keep(trial, self.python_function, self.options, kind)
         trial.form = b""
         settling.disturbed()
+
+    @property
+    def is_python(self) -> bool:
+        """Is every call, as far as it is decided, Python's?"""
+        trials = list(self._trials.values())
+        return bool(trials) and all(trial.way == PYTHON for trial in trials)
 
     def _note_traces(self, trial: Trial) -> None:
         """A call ran compiled that may decide: its traces are those of such calls."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
 from jitlab.api.settling import disturbed, here, identity, may_settle
@@ -46,8 +47,9 @@ class Piece:
 class PiecesTold(Observer):
     """Tells who listens, counts in the ledger, and warns where pieces are captured again and again."""
 
-    def __init__(self, ledger: Ledger, frequency: Frequency) -> None:
+    def __init__(self, ledger: Ledger, frequency: Frequency, compiled: Callable[[Any], Any]) -> None:
         self.ledger, self.frequency, self.name = ledger, frequency, str(ledger.name)
+        self._compiled = compiled  # of a function that runs in pieces
         self._pieces: dict[int, Piece] = {}  # by the number of a trace
 
     def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
@@ -73,6 +75,11 @@ class PiecesTold(Observer):
         if trace.costs.calls == WARM_CALLS:
             disturbed()
             warm_up(trace)
+
+    def helper(self, function: Any) -> Any:
+        found = self._compiled(function)
+        self.ledger.helpers[found.ledger.name] = found.ledger
+        return found
 
     def may_settle(self) -> bool:
         return may_settle()

@@ -67,6 +67,7 @@ class Ledger:
         self.made = here()  # the decorator, or the call that made the function
         self.misses: list[Miss] = []
         self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
+        self.helpers: dict[str, Ledger] = {}  # of functions that it calls in pieces, and that run in pieces themselves
         self.taken: dict[int, Costs] = {}  # traces taken over of the same code, defined before, by their numbers
         self.resizes: dict[int, int] = {}  # other sizes that a trace has served, by its number
         self.follows = False  # there are such
@@ -368,6 +369,8 @@ def ledger_text(ledger: Ledger) -> str:
             for v in costs.variants
         ]
     lines += map(str, pieces[:MOST_LINES])
+    for helper in list(ledger.helpers.values())[-MOST_LINES:]:
+        lines += [f"  calls {line}" if n == 0 else f"  {line}" for n, line in enumerate(str(helper).splitlines())]
     limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
     lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
     settled = [trial.said for trial in list(ledger.trials.values()) if trial.way == PYTHON]

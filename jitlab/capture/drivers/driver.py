@@ -48,6 +48,7 @@ from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
+from .helpers import Helper, is_under_way, may_compile
 from .piece_traces import OTHERS, EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece, useless
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
 from .run_events import Observer
@@ -60,6 +61,7 @@ _SETTLED = Refusal("settled", Message("refused.loop_settled"))
 _BUDGET, _OTHERS = Refusal(*TOO_MUCH), Refusal(*OTHERS)
 _WATCHED = Refusal("errstate", Message("refused.errstate"))
 _RAISED = Refusal("error", Message("refused.raised_before"))
+_HELPER = Refusal("compiled_function", Message("refused.helper"))
 #: A statement whose capture ends with an error of the program's is captured again after twice as many runs each time, up to
 #: this power of two.
 MOST_DOUBLED = 12
@@ -82,6 +84,8 @@ ITERATIONS, CAPTURED_AT_FIRST = 32, 4
 LOOPS = ast.For, ast.While
 #: So often without a piece: what Python has not come to yet is no reason to go on.
 WITHOUT_PIECES = 8
+#: Functions that the statements of a program call, and that are compiled by themselves, those that came last.
+MOST_HELPERS = 32
 #: What it takes at the least to enter a piece, and to capture one.
 ENTRY_NS, CAPTURE_NS = 10_000, 2_000_000
 
@@ -415,9 +419,37 @@ class Driver:
                 self.observer.ran(statement, reason, started, ended)
         return count, jump
 
+    def note_helper(self, statement: Statement, helper: Any) -> None:
+        """A statement cannot be captured: if it is for a function that it calls, that one runs in pieces of its own."""
+        if helper is None or not may_compile(helper):
+            return
+        known = self.program.helpers
+        if helper not in known and (made := self.observer.helper(helper)) is not None:
+            known[helper] = Helper(helper, made)
+            while len(known) > MOST_HELPERS:
+                known.pop(next(iter(known)), None)
+        if helper in known:
+            statement.ask_for_helpers()
+
+    def helper(self, called: Any) -> Any:
+        """What is called where a statement that Python runs calls this."""
+        function = called.__func__ if type(called) is types.MethodType else called
+        if not isinstance(function, types.FunctionType):
+            return called
+        known = self.program.helpers.get(function)
+        if known is None or is_under_way(function) or not known.serves(function):
+            return called
+        helper = known.run
+        if not helper.is_python:  # whether it pays to compile it is decided for itself
+            self.pieces_entered += 1
+            self.python_ns += ENTRY_NS
+        return helper if function is called else types.MethodType(helper, called.__self__)
+
     def uncaptured(self, at: int, reason: Refusal) -> tuple[int, str]:
         """Run a statement that is not captured: in parts where it has some, else as Python."""
         statement = self.here.statements[at]
+        if statement.asks and not self.is_strict:
+            reason = _HELPER
         parts = statement.parts()
         if parts is None:
             return self.replace(at, 1, reason)
@@ -484,6 +516,7 @@ class Driver:
                 ):
                     break
                 marked = capture.mark()
+                capture.helper = None
                 capture.made_now.clear()
                 try:
                     jump = self._captured(capture, statement, marked[1][0])
@@ -495,6 +528,7 @@ class Driver:
                     if self.is_strict and not length and isinstance(error, InvalidArgumentError):
                         raise
                     reason = reason_of(error)
+                    self.note_helper(statement, capture.helper)
                     if reason.code in _TAKEN_APART and self.take_apart(at + length, capture.assigned):
                         continue
                     break

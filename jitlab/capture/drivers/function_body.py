@@ -16,6 +16,7 @@ from jitlab.capture.hooks import HOOKS
 from jitlab.capture.rewrite.body_code import Body, Cells, Frame
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, looks_at_frames
+from jitlab.capture.rewrite.helper_calls import HELPER
 from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
 from jitlab.capture.state import Capture
 from jitlab.support import trees
@@ -23,6 +24,7 @@ from jitlab.support.transactions import contextmanager
 
 from .calls import CallCapture
 from .driver import Driver
+from .helpers import under_way
 from .piece_traces import PieceTrace
 from .pieces import MISSING, Executor
 from .run_events import Observer
@@ -32,6 +34,7 @@ class BodyCapture(CallCapture):
     """A capture whose names are those of a call under way."""
 
     trace_class: type[PieceTrace] = PieceTrace
+    own_functions = 1
 
     def __init__(self, program: Body, frame: Frame, *, static: bool) -> None:
         super().__init__(program.name, strict=False, static=static)
@@ -84,8 +87,8 @@ class _Run(Driver):
         body = self.program
         closure = []
         for name in code.co_freevars:
-            if name == HOOK:
-                closure.append(types.CellType(HOOKS))
+            if name in (HOOK, HELPER):
+                closure.append(types.CellType(HOOKS if name == HOOK else self.helper))
             else:
                 cell = cells.get(name) or cells.get(body.unmangled(name)) or body.free.get(name)
                 closure.append(cell or cells[name])
@@ -165,7 +168,8 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, observer
     for name, value in arguments.items():
         frame[name] = value
     run = _Run(body, frame, executor, observer, frame.cells)
-    run.segment(body.segment)
+    with under_way(body.function):
+        run.segment(body.segment)
     observer.ended(run.pieces_entered, run.pieces_captured, run.python_ns)
     return frame.get(RESULT)
 

@@ -47,6 +47,7 @@ from jitlab.errors import JitlabError, ShapeError, Signal
 from jitlab.ir import TRACED_DTYPES, Extent, Source
 from jitlab.ops.random_draws import is_state
 from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.transactions import contextmanager
 
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
 from .trace import Run, Trace
@@ -70,6 +71,7 @@ class CellCapture(ObjectsOfTheUser):
         records_handlers=False, begins_in_text=True,
     )  # fmt: skip
     trace_class: type[PieceTrace] = PieceTrace
+    own_functions = 0  # that run around each statement
 
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
         super().__init__(name, strict=strict)
@@ -84,6 +86,7 @@ class CellCapture(ObjectsOfTheUser):
         self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
         self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
+        self.helper: Any = None  # a function that a statement called, in which what was captured last ended
         self.effort = here.effort
 
     def spend(self, ns: int) -> None:
@@ -92,6 +95,16 @@ class CellCapture(ObjectsOfTheUser):
             if self.effort.is_spent:
                 self.refused = NotReplayable(*TOO_MUCH)  # the program may catch it
                 raise self.refused
+
+    @contextmanager
+    def inside(self, function: Any) -> Iterator[None]:
+        with super().inside(function):
+            try:
+                yield
+            except Exception:
+                if len(self.functions) == self.own_functions + 1:
+                    self.helper = function
+                raise
 
     def structure(self) -> CellStructure:
         """What gives the piece's results their form."""

@@ -90,6 +90,10 @@ class Observer:
             lines += spans(reason.source)  # in a function that it calls
         emit_statement(reason.code, reason.said, lines, started, ended_ns=ended, met=reason.met)
 
+    def helper(self, function: Any) -> Any:
+        """What runs a function in pieces of its own; None: Python does."""
+        return None
+
     def may_settle(self) -> bool:
         """May iterations of a loop whose pieces do not pay run as Python?"""
         return False

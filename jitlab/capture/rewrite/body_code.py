@@ -19,6 +19,7 @@ from jitlab.support import trees
 
 from .convert import FUTURE_FLAGS, Converter, factory, qualified
 from .flow_rewrite import HOOK, argument_names, bound_names, function_node, parameters
+from .helper_calls import HELPER, with_helpers
 from .liveness import bound_for_certain, each_read, reads
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
 from .splitting import TEMPORARY
@@ -66,6 +67,7 @@ class Body(Program):
     """The body of a function as statements; the traces of its pieces stay with it."""
 
     def __init__(self, function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: Sequence[str]) -> None:
+        super().__init__()
         code = function.__code__
         self.function, self.name, self.filename = function, code.co_name, code.co_filename
         self.inner_name = f"{self.name}__jl" if self.name.isidentifier() else "lambda__jl"
@@ -104,7 +106,10 @@ class Body(Program):
 
     # ---- code: functions of no arguments around the local names. They give None, a jump's name, or (what is returned,).
     def plain_code(self, statement: Statement) -> types.CodeType:
-        return self.wrapper_code(statement.node)
+        node = statement.node
+        if not statement.asks:
+            return self.wrapper_code(node)
+        return self._inner(self.function_of(with_helpers(node)), reads(node) | _stored(node), (HELPER,))
 
     def converted_code(self, statement: Statement) -> types.CodeType:
         node = statement.node

@@ -78,6 +78,7 @@ class CellProgram(Program):
     def __init__(
         self, nodes: list[ast.stmt], filename: str, namespace: Namespace, shown: str, compiler: Compiler
     ) -> None:
+        super().__init__()
         self.namespace = namespace  # what its traces read names from
         self.filename = filename
         self.compiler = compiler

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal, TypeVar
 
+from jitlab.capture.drivers.helpers import Helper
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
@@ -44,6 +45,7 @@ class Statement:
         self.end: ast.stmt | ast.expr = node  # where what a user is told of ends
         self.is_whole = False  # it has been tried to take it apart, or it can't be
         self.failures = 0
+        self.asks = False  # its calls ask what to call: a function that it calls is not captured whole
         self.raised = self.waits = 0  # captures in succession that ended with an error; runs before the next one
         self.plain_reason = program.never_captured(node)
         self._parts: Parts | None | Literal[""] = ""
@@ -63,6 +65,14 @@ class Statement:
         if self._plain is None:
             self._plain = self.program.plain_code(self)
         return self._plain
+
+    def ask_for_helpers(self) -> None:
+        """From now on its calls do, and those of what it is a step of."""
+        for statement in (self, self._rest):
+            if statement is not None:
+                statement.asks, statement._plain = True, None
+        if self.group is not None:
+            self.group.asks = True
 
     def converted(self) -> types.CodeType:
         """What is run to capture it."""
@@ -108,6 +118,7 @@ class Statement:
         if self._rest is None:
             rest = self.group.rest(self.group.steps.index(self.step))
             self._rest = Statement(self.program, rest, shows=self.group.is_display, group=self.group)
+            self._rest.asks = self.group.asks
         return self._rest
 
 
@@ -231,6 +242,9 @@ class Program:
     filename: str
     segment: Segment
     trace_count = 0
+
+    def __init__(self) -> None:
+        self.helpers: dict[types.FunctionType, Helper] = {}  # functions that it calls, and what runs each of them in pieces
 
     # ---- what a cell and a body do each in its own way
     def never_captured(self, node: ast.stmt) -> Refusal | None:

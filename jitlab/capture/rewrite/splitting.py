@@ -50,6 +50,7 @@ class Group:
     had, also of those that were put in a step's place since."""
 
     names: set[str]
+    asks = False  # its calls ask what to call
 
     def __init__(self, original: ast.stmt, whole: ast.stmt, steps: list[Step], final: ast.stmt | None = None) -> None:
         self.original = original
