@@ -97,13 +97,11 @@ class Hooks:
         """What `owner.name(...)` calls."""
         check_owner(owner, name)
         value = _found(owner, name)
-        if type(owner) is types.ModuleType or type(value) is types.MethodType:
-            capture = current_capture()
-            if capture is not None and type(owner) is types.ModuleType:
-                capture.found_in(vars(owner), name, value, owner.__name__)
-            elif capture is not None:
-                capture.method_found(owner if isinstance(owner, type) else type(owner), name)
-        return value
+        capture = current_capture()
+        is_its_own = type(value) is types.BuiltinMethodType and value.__self__ is owner  # a container's, say
+        if capture is None or (is_its_own and type(owner) is not types.ModuleType):
+            return value
+        return capture.callable_found(value, owner, name)
 
     def lookup(self, name: str) -> Any:
         """A name of a cell was read."""

@@ -189,8 +189,9 @@ class Capture(Arrays):
     def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
         """A function, class, flag or text was found under a name of the module (or class) that `text` says."""
 
-    def method_found(self, kind: type, name: str) -> None:
-        """A method of a class was found under a name."""
+    def callable_found(self, value: Any, owner: Any, name: str) -> Any:
+        """What can be called was found under a name of a module, class or object; what it is inside the capture."""
+        return value
 
     def lacks(self, owner: Any, name: str) -> None:
         """An attribute was looked for that is not there."""

@@ -111,6 +111,22 @@ def is_pure(function: Any, owner: Any) -> bool:
     return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
 
 
+def is_of_state(function: Any, owner: Any) -> bool:
+    """Does a call in SciPy make an object, or ask one that somebody made: what that gives hangs on what it holds then?"""
+    if (getattr(function, "__module__", None) or "").split(".")[0] != "scipy":
+        return False
+    if isinstance(function, type):
+        return not issubclass(function, BaseException)
+    holder = function if owner is None and not isinstance(function, _FUNCTIONS) else owner
+    if holder is None or isinstance(holder, (types.ModuleType, type)) or not hasattr(holder, "__dict__"):
+        return False
+    module = sys.modules.get(".".join(type(holder).__module__.split(".")[:2]))  # scipy.stats has its distributions
+    return not any(holder is known for known in vars(module).values()) if module is not None else True
+
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, np.ufunc)
+
+
 def is_of_numbers(function: Any, args: Sequence[Any]) -> bool:
     """A function of mathematics that is given numbers alone: however often it is called, it only gives a result."""
     is_mathematics = (getattr(function, "__module__", None) or "") in _OF_NUMBERS

@@ -20,6 +20,7 @@ from jitlab.capture.control.purity import (
     calls_back,
     fills,
     is_of_objects,
+    is_of_state,
     is_pure,
 )
 from jitlab.capture.effort import ITEM_NS, TOO_MUCH, here
@@ -27,7 +28,7 @@ from jitlab.capture.guards.changes import Leaf, number_of
 from jitlab.capture.guards.gathering import Absent, Attributes
 from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
-from jitlab.capture.hooks import HOOKS, call_user
+from jitlab.capture.hooks import HOOKS, call_user, has_tensor
 from jitlab.capture.numpy_calls.explanations import is_our_fault, said_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.index_grids import of_grid
@@ -170,8 +171,10 @@ class CellCapture(ObjectsOfTheUser):
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
         is_known = isinstance(value, (Tensor, Number, Extent, types.ModuleType))
-        if is_known or isinstance(owner, (Tensor, Number)) or callable(value):
+        if is_known or isinstance(owner, (Tensor, Number)):
             return value
+        if callable(value):
+            return self.callable_found(value, owner, name)
         if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             return value
         if is_state(owner, name):
@@ -184,14 +187,30 @@ class CellCapture(ObjectsOfTheUser):
             self.attributes.setdefault(text, Attributes(table, {}, text)).values[name] = value
 
     def means_builtin(self, table: Mapping[str, Any], name: str) -> None:
-        """A name of the program's stands for Python's own, as long as nothing else is assigned to it."""
+        """A name stands for Python's own, or for what a class inherits, as long as nothing else is assigned to it."""
         self.keep.append(table)
         self.attributes.setdefault(f"names {id(table)}", Attributes(table, {}, "")).values[name] = Absent.NAME
 
-    def method_found(self, kind: type, name: str) -> None:
-        base = next((base for base in kind.__mro__ if name in vars(base)), None)
+    def callable_found(self, value: Any, owner: Any, name: str) -> Any:
+        if isinstance(owner, (Tensor, Number)) or id(owner) in self.made_now or id(owner) in self.instances:
+            return value
+        if isinstance(owner, types.ModuleType):
+            self.found_in(vars(owner), name, value, owner.__name__)
+            return value
+        own = () if isinstance(owner, type) else getattr(owner, "__dict__", None)
+        text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
+        if own and name in own:
+            return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
+        order = (owner if isinstance(owner, type) else type(owner)).__mro__
+        base = next((base for base in order if name in vars(base)), None)
         if base is not None:
+            for derived in order[: order.index(base)]:
+                self.means_builtin(vars(derived), name)
             self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
+            if own is not None and (place := self.place_of(owner)) is not None and not hasattr(vars(base)[name], "__set__"):
+                self.keep.append(owner)  # it may get one of its own
+                self._depend((id(owner), f"own {name}"), Leaf(text, "object", "its class's"), place, "not own", (name,))
+        return value
 
     def load_item(self, owner: Any, key: Any) -> Any:
         if isinstance(owner, (Tensor, Flat)):
@@ -231,7 +250,9 @@ class CellCapture(ObjectsOfTheUser):
     def handed(
         self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What keeps arguments ends the piece, and what asks objects for something."""
+        """What keeps arguments ends the piece, and what asks objects for something, or one that holds more than it is told."""
+        if not any(map(has_tensor, (*args, *kwargs.values()))) and is_of_state(function, owner):
+            raise EndPiece("effect", "does_more", name=getattr(function, "__qualname__", type(function).__name__))
         if fills(function, owner):
             for x in args:
                 self.before_iteration(x)

@@ -42,7 +42,7 @@ class Read:
     leaf: Leaf
     place: Place
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
-    # "lacks" (an attribute), "generator" (of random numbers)
+    # "lacks" (an attribute), "not own" (an attribute that its class has), "generator" (of random numbers)
     # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,), (type, type)
     want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
@@ -378,6 +378,8 @@ def _read_change(read: Read, found: Any) -> Change:
         return Change("aliasing", path, old.text, "an object of its own")
     if read.kind == "lacks":
         return Change("structure", path, "absent", "there", Message("fix.attribute_first"))
+    if read.kind == "not own":
+        return Change("structure", path, old.text, "an attribute of its own")
     if read.kind == "number":
         fix = Message("fix.same_kind", {"path": path})
         return Change("argument_type", path, old.text, type(found).__name__, fix)
@@ -463,6 +465,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
     want = read.want
     if read.kind == "lacks":
         return f"hasattr({name}, {want[0]!r})"
+    if read.kind == "not own":
+        return f"{want[0]!r} in {name}.__dict__"
     kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
     if read.kind == "array":
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {constants.name(want[2])}"
