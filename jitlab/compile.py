@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab import events
 from jitlab.capture import Trace
 from jitlab.cluster import cluster, for_functions, warn_of_unmet, without_scopes
+from jitlab.config import config
 from jitlab.errors import InternalError
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
@@ -131,7 +132,17 @@ def settled(options: Options) -> Options:
     """With what flags and settings say now."""
     if options.clustering is not None:
         return options
-    return replace(options, clustering=for_functions(read_flags(), errors_in_order=not options.replays))
+    asked = options, read_flags(), (config.global_jit_level, config.min_cluster_size, config.max_cluster_size)
+    known = _settled[0]
+    if known[0] != asked:
+        made = replace(options, clustering=for_functions(asked[1], errors_in_order=not options.replays))
+        known = _settled[0] = asked, made
+    settled: Options = known[1]
+    return settled
+
+
+#: What was asked last, and the answer: a definition that is executed again asks the same.
+_settled: list[tuple[Any, Any]] = [(None, None)]
 
 
 def runnable(clustering: Clustering, **settings: Any) -> Executable:

@@ -17,6 +17,7 @@ from jitlab.ir import Options
 from jitlab.support.transactions import Whole
 
 from .functions.dispatch import Dispatched
+from .settling import MOST_KINDS, Kind, Trial
 
 #: By where it stands the newest function of a definition, as long as it lives.
 _newest: WeakValueDictionary[Hashable, Successor] = WeakValueDictionary()
@@ -28,6 +29,7 @@ class Earlier:
 
     def __init__(self) -> None:
         self.traces: dict[Any, list[tuple[CallTrace, Defined]]] = {}
+        self.trials: dict[Kind, Trial] = {}  # what is known of which way calls go, of `jit` functions
         self.number = 0
 
     def add(self, before: Successor, defined: Defined) -> None:
@@ -37,6 +39,9 @@ class Earlier:
                 self.traces.setdefault(key, []).append((trace, defined))
         for key, older in list(before._earlier.traces.items()):
             self.traces[key] = [*self.traces.get(key, ()), *older]
+        self.trials = {**before._earlier.trials, **{kind: t for kind, t in before._trials.items() if _is_of_no_class(kind)}}
+        for kind in list(self.trials)[: max(0, len(self.trials) - MOST_KINDS)]:
+            del self.trials[kind]
         self.number = max(before._last_number, before._earlier.number)
         count = sum(map(len, self.traces.values()))
         while count > config.max_traces:
@@ -61,6 +66,11 @@ class Earlier:
         return [(trace, trace.why(at, defined.exchange(function) or {})) for trace, defined in entries]
 
 
+def _is_of_no_class(kind: Kind) -> bool:
+    """It names no class of the user's, which would stay alive."""
+    return all(part.__module__ in ("builtins", "numpy") for part in kind if isinstance(part, type))
+
+
 class Successor(Dispatched):
     """A function that takes over what was recorded for equal code."""
 
@@ -68,6 +78,7 @@ class Successor(Dispatched):
     _recent: Any
     _last_number: int  # of the traces: those of equal code that was defined before have numbers, too
     _earlier: Earlier
+    _trials: dict[Kind, Trial]
     options: Any
     _stages: Options
 

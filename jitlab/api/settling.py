@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import field
 from typing import Any
 from weakref import WeakSet
@@ -111,6 +112,14 @@ class Trial:
 
     form: bytes = b""  # what the decision is kept on disk by
     kept: tuple[Message, ...] | None = None  # what is said where it was found there
+
+    def of_equal_code(self) -> Trial:
+        """What is known where a definition is executed again: as much, of another object."""
+        made = copy(self)
+        made.times = {way: [*times] for way, times in self.times.items()}
+        made.noted, made.as_python, made.is_in_front = {}, 0, False
+        made.refusal = self.refusal and self.refusal._replace(made=())  # what calls gave is theirs
+        return made
 
     def begin(self) -> None:
         """A call begins: where it is decided that such calls are compiled, each may be captured anew."""

@@ -66,7 +66,11 @@ class SizeFamilies(Successor):
     def _in_family(self, key: Any, trace: Any) -> None:
         """A trace may serve other sizes, if its facts hold for them."""
         family = _family(key)
-        if isinstance(trace, CallTrace) and family != key and _is_regular(trace):
+        if not isinstance(trace, CallTrace) or family == key:
+            return
+        if trace.is_regular is None:
+            trace.is_regular = _is_regular(trace)
+        if trace.is_regular:
             known = [other for other in self._families.get(family, ()) if other is not trace]
             self._families[family] = [trace, *known][:MOST_OF_FAMILY]
             self._sizes.pop(key, None)

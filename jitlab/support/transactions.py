@@ -142,6 +142,8 @@ def _copied(table: Any) -> Any:
     """A table, and the lists in it, as they are now."""
     if isinstance(table, dict):
         made = table.copy()
+        if not made:
+            return made
         for key, value in list(made.items()):  # not of `table`, in which calls of other threads move what they run to the end
             if type(value) is list:
                 made[key] = value.copy()

@@ -236,6 +236,7 @@ class Jit(SizeFamilies, Deciding):
             for known in (self._traces, self._recent, self._families, self._sizes, self._refused, self._failed):
                 known.clear()
         self._trials.clear()
+        self._earlier.trials.clear()
         if self._may_settle:
             for trace in (*(trace for trace, _ in list(self._recent.values())), *list(self._sizes.values())):
                 trace.stays_compiled = False
@@ -270,8 +271,9 @@ class Jit(SizeFamilies, Deciding):
             oldest = next(iter(self._trials))
             self._trials.pop(oldest, None)
             self.in_front.drop(self, oldest)
-        trial = Trial(kind[-1])
-        if config.settle == MEASURE and config.cache:
+        earlier = self._earlier.trials.pop(kind, None)
+        trial = Trial(kind[-1]) if earlier is None else earlier.of_equal_code()
+        if earlier is None and config.settle == MEASURE and config.cache:
             kept_decisions.recall(trial, self.python_function, self.options, kind)
         return self._trials.setdefault(kind, trial)
 

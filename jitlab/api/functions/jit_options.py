@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from jitlab.support.later import Later
@@ -41,6 +42,10 @@ class JitOptions:
     others: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        return self.text
+
+    @cached_property
+    def text(self) -> str:
         all_of_them = {**vars(self), **self.others, "others": {}}
         given = {name: value for name, value in all_of_them.items() if value != getattr(PLAIN, name, None)}
         return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "no options"
@@ -52,7 +57,7 @@ PLAIN = JitOptions()
 def checked(
     capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: Any, backend: Any, options: dict[str, Any]
 ) -> JitOptions:
-    """The options, or the error that the first wrong one is."""
+    """The options, or the error that the first wrong one is. Those of functions that ask for nothing are one object."""
     _one_of("capture_mode", capture_mode, CAPTURE_MODES)
     _one_of("jit_level", jit_level, JIT_LEVELS)
     if type(dynamic) is not bool:
@@ -80,7 +85,8 @@ def checked(
             )
             continue
         taken[name] = value
-    return JitOptions(capture_mode, jit_level, dynamic, fullgraph, backend, taken.pop("exec_order", ""), taken)
+    made = JitOptions(capture_mode, jit_level, dynamic, fullgraph, backend, taken.pop("exec_order", ""), taken)
+    return PLAIN if made == PLAIN else made
 
 
 def check_backend(name: str) -> None:

@@ -49,6 +49,7 @@ class CallTrace(PieceTrace):
     """A trace of a whole call."""
 
     stays_compiled: bool = False  # its calls are not tried as Python any more
+    is_regular: bool | None = None  # it may serve other sizes; None: nobody has asked
     asked: SizeFacts | None = None  # what was asked of sizes while it was recorded
     of_other_size: bool = False  # another trace's machine code serves it
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects

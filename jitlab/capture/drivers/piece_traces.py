@@ -6,7 +6,7 @@ import math
 import types
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from copy import copy
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -118,7 +118,7 @@ class PieceTrace(Trace):
         if made.gather(at) is None:
             return None
         made.read_leaves = tuple(
-            replace(leaf, value=exchange[leaf.value]) if leaf.kind == "object" and leaf.value in exchange else leaf
+            leaf.of_value(exchange[leaf.value]) if leaf.kind == "object" and leaf.value in exchange else leaf
             for leaf in self.read_leaves
         )  # fmt: skip
         return made

@@ -38,6 +38,10 @@ class Leaf:
     key: Any = None  # the part of the cache's key that is this leaf's own
     origin: str = ""  # "global" or "closure" when a name was read and guarded; "" for arguments
 
+    def of_value(self, value: Any) -> Leaf:
+        """The same, of another object."""
+        return Leaf(self.path, self.kind, self.text, self.dtype, self.shape, value, self.key, self.origin)
+
     @property
     def identity(self) -> Any:
         """What tells it from other leaves of its path: hashable."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from jitlab.capture.positions import is_user_file
@@ -80,7 +80,7 @@ def exchanged(value: Any, exchange: Exchange) -> Any:
     """What a guard names in the place of what it named, also inside a tuple."""
     if id(value) in exchange:
         return exchange[id(value)]
-    if type(value) is tuple and any(id(item) in exchange for item in value):
+    if type(value) is tuple and value and not exchange.keys().isdisjoint(map(id, value)):
         return tuple(exchange.get(id(item), item) for item in value)
     return value
 
@@ -89,17 +89,14 @@ def is_same_code(a: types.CodeType, b: types.CodeType) -> bool:
     """Equal code of the same lines of the same file."""
     if a is b:
         return True
-    if a != b or any(getattr(a, name, None) != getattr(b, name, None) for name in _OF_CODE):
+    if a != b or _left_out(a) != _left_out(b):
         return False
-    return all(is_same_code(*pair) for pair in zip(_inner(a), _inner(b), strict=True))
+    pairs = [pair for pair in zip(a.co_consts, b.co_consts, strict=True) if type(pair[0]) is types.CodeType]
+    return all([is_same_code(*pair) for pair in pairs])
 
 
 #: What equality of code objects leaves out.
-_OF_CODE = ("co_filename", "co_qualname", "co_linetable", "co_exceptiontable", "co_flags")
-
-
-def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
-    return (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+_left_out = attrgetter("co_filename", "co_qualname", "co_linetable", "co_exceptiontable", "co_flags")
 
 
 def _is_bare(function: types.FunctionType) -> bool:

@@ -142,6 +142,10 @@ class Guard:
     path: str
     before: str
 
+    def telling(self, told: Callable[..., Change]) -> Guard:
+        """The same, of which another thing is said."""
+        return Guard(self.unfit, self.operands, told, self.path, self.before)
+
 
 class Lookup:
     """What a lookup does, line by line: a line of code, or a Guard. Two functions are made of it: one that gathers for a call
@@ -153,6 +157,7 @@ class Lookup:
         self.arrays: list[tuple[int, str, tuple[int, ...]]] = []  # (input, the code that finds it, its shape)
         self.functions: list[tuple[str, Defined]] = []  # the user's, with the code that finds each
         self._why: Any = None
+        self._is_of_functions: bool | None = None
         self.reads: Sequence[Read] = ()
         self.attributes: Sequence[Attributes] = ()
         self.defaults: Mapping[Any, tuple[Any, Any]] = {}  # of functions, by position and by name
@@ -194,7 +199,9 @@ class Lookup:
     @property
     def is_of_functions(self) -> bool:
         """It keeps nothing alive but functions, modules, and what no program makes."""
-        return all(map(_is_there_anyway, self.constants.values.values()))
+        if self._is_of_functions is None:
+            self._is_of_functions = all(map(_is_there_anyway, self.constants.values.values()))
+        return self._is_of_functions
 
     def renewed(self, a: Any, given: Exchange) -> tuple[Lookup, Exchange] | None:
         """The same lookup where functions of equal code are found now in the place of others, and what it names for what, with
@@ -210,7 +217,7 @@ class Lookup:
         constants = Constants()
         constants.values = {name: exchanged(value, exchange) for name, value in self.constants.values.items()}
         made = Lookup(constants)
-        made.arrays = self.arrays
+        made.arrays, made._is_of_functions = self.arrays, self._is_of_functions  # what is exchanged is of functions
         made.steps = [step if isinstance(step, str) else _renewed_guard(step, exchange) for step in self.steps]
         for code, known in self.functions:
             now = Defined.of(made._found(code, a), exchange.get(id(known.reference)))
@@ -418,6 +425,8 @@ _ANYWAY = (
 
 def _is_there_anyway(value: Any) -> bool:
     """A constant of a lookup that is no class, object or container of the user's."""
+    if type(value) in _ANYWAY:
+        return True
     if isinstance(value, (tuple, frozenset)):
         return all(map(_is_there_anyway, value))
     if isinstance(value, type):
@@ -431,11 +440,14 @@ def _renewed_guard(guard: Guard, exchange: Exchange) -> Guard:
     """What a miss says of functions in the place of those that the guard named."""
     told = guard.told
     if isinstance(told, types.MethodType) and isinstance(told.__self__, Attributes):
-        values = {name: exchanged(value, exchange) for name, value in told.__self__.values.items()}
-        return replace(guard, told=replace(told.__self__, values=values).change)
+        known = told.__self__
+        values = {name: exchanged(value, exchange) for name, value in known.values.items()}
+        if any(values[name] is not value for name, value in known.values.items()):
+            return guard.telling(Attributes(known.table, values, known.text).change)
     if isinstance(told, partial) and told.func is _read_change:
         read = told.args[0]
-        return replace(guard, told=partial(_read_change, replace(read, want=exchanged(read.want, exchange))))
+        if (want := exchanged(read.want, exchange)) is not read.want:
+            return guard.telling(partial(_read_change, Read(read.leaf, read.place, read.kind, want, read.slot, read.input)))
     return guard
 
 

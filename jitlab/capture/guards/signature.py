@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +33,21 @@ class Signature:
     """The parameters of a function; binds a call's arguments to them."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.signature = inspect.signature(function)
-        parameters = self.signature.parameters.values()
-        kinds = {p.kind for p in parameters}
-        self.names = tuple(p.name for p in parameters)
+        self.is_simple = _has_positional_parameters_alone(function)
+        if self.is_simple:
+            self._function = function
+            self.names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        else:
+            self.signature = inspect.signature(function)
+            parameters = self.signature.parameters.values()
+            self.names = tuple(p.name for p in parameters)
+            self.is_simple = {p.kind for p in parameters} <= _POSITIONAL
         self.count = len(self.names)
-        self.is_simple = kinds <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Made when it is asked for: it is rarely needed where all parameters are positional."""
+        return inspect.signature(self._function)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """One value for each parameter, defaults filled in; `**kwargs` as a dict."""
@@ -61,6 +71,17 @@ class Signature:
             else:
                 args.append(value)
         return tuple(args), kwargs
+
+
+_POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+
+def _has_positional_parameters_alone(function: Any) -> bool:
+    """It is a plain function that takes no others, as its code says."""
+    if type(function) is not types.FunctionType or "__wrapped__" in vars(function) or "__signature__" in vars(function):
+        return False
+    code = function.__code__
+    return not code.co_kwonlyargcount and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
 
 
 def key_of(values: Sequence[Any]) -> tuple[Any, list[Any]]:

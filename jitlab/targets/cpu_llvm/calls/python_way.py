@@ -40,11 +40,12 @@ def python_entry(
         words += [8 * (4 + len(values)), call.elements_bits, len(call.values) - len(call.names), len(call.names), *values]
     table = np.array(words, np.int64).tobytes()
     held = (function, otherwise, table, tuple(calls), tuple(stops), under_way)
-    return builtin(_definition(name), held)
+    return builtin(_definition(str(name)), held)
 
 
 @cache
 def _definition(name: str) -> int:
+    """Of a plain text: a name that tells its function from others would be another one each time."""
     return defined(name.encode(), _loaded().address("call"))
 
 
