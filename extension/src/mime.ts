@@ -17,7 +17,8 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
   constructor() {
     super();
     this.addClass('jl-mime');
-    this.view = new PanelView(this.node, null);
+    this.node.append(this.room);
+    this.view = new PanelView(this.room, null);
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
@@ -59,6 +60,7 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     }
     this.shown = report;
     this.isSaved = isSaved;
+    this.fold(report);
     const cell: CellState = { report, refusal: this.refusal, origin: 'saved', running: false, events: 0 };
     this.view.show({
       notebook: '',
@@ -71,6 +73,21 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     });
   }
 
+  /** Below a traceback stands one line, which opens. */
+  private fold(report: Report | null): void {
+    const error = report?.cell.error ?? null;
+    this.summary.textContent = error === null ? '' : `jitlab: stopped by ${error} · ${report?.verdict.lead ?? ''}`;
+    if (error === null) {
+      this.node.replaceChildren(this.room);
+    } else {
+      this.folded.replaceChildren(this.summary, this.room);
+      this.node.replaceChildren(this.folded);
+    }
+  }
+
+  private readonly room = document.createElement('div');
+  private readonly folded = document.createElement('details');
+  private readonly summary = document.createElement('summary');
   private readonly view: PanelView;
   private refusal: string | null = null;
   private shown: Report | null = null;

@@ -328,6 +328,22 @@ def test_an_error_half_way_leaves_what_numpy_would_have_left(shell, capsys):
     assert "----> 3 b = a[:, 0] / np.zeros(7)" in printed
 
 
+@pytest.mark.parametrize("how", ["%%jit\n", "%jit on\n"])
+def test_the_traceback_of_a_cell_stands_above_its_report_which_is_one_line(shell, monkeypatch, how):
+    happened = []
+    monkeypatch.setattr(shell, "showtraceback", lambda *args, **options: happened.append("traceback"))
+    publish = shell.display_pub.publish
+    monkeypatch.setattr(shell.display_pub, "publish", lambda *args, **options: (happened.append("report"), publish(*args, **options)))
+    if how == "%jit on\n":
+        run(shell, how)
+        how = ""
+    run(shell, f"{how}a = np.tanh(x) * 2\nb = a[:, 0] / np.zeros(7)", fine=False)
+    assert happened == ["traceback", "report"]
+    shown = shell.display_pub.outputs[-1]["data"]
+    assert shown["text/plain"].startswith("stopped by ValueError · ") and shown["text/plain"].count("\n") <= 1
+    assert shown["text/html"].startswith("<details><summary>jitlab: stopped by ValueError")
+
+
 def test_level_o0_fuses_nothing(shell):
     run(shell, "%%jit --level O0\n" + SOFTMAX)
     several = report_of(shell)["verdict"]["kernels"]

@@ -191,7 +191,7 @@ class Runner:
             if run.is_own:
                 self.session.end(run, error)
             if error is not None and report:
-                self.show(run, options)
+                self.show_below(run, options)
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
         if is_known:
@@ -249,6 +249,13 @@ class Runner:
         if report is not None and (options is not self.unasked or options is None or report.ops):
             run.is_shown = True
             display(report, transient=self.session.beside(report))
+
+    def show_below(self, run: CellRun, options: Any) -> None:
+        """The report of a cell that an error stopped, below the traceback."""
+        if run.running:
+            run.finish = lambda: None if run.is_shown else self.show(run, options)
+        else:
+            self.show(run, options)
 
     def give_report(self, run: CellRun, options: Any) -> None:
         """Show the report, or give it to who asked for it."""

@@ -14,7 +14,7 @@ from jitlab.report.store.fitting import fitted, weight, without_long_texts
 
 from .svg import MOST_BYTES, report_svg
 from .text import MOST_BYTES as MOST_TEXT
-from .text import report_text
+from .text import report_text, stopped_text
 
 if TYPE_CHECKING:
     from jitlab.report.report import Report
@@ -26,6 +26,9 @@ def bundle(report: Report) -> dict[str, Any]:
     text = _at_most(report_text(data), min(MOST_TEXT, config.saved_bytes // 5))
     html = saved_html(report_svg(data, min(MOST_BYTES, config.saved_bytes // 4)), text, run_text(data))
     room = config.saved_bytes - weight(html) - 2 * weight(text) - 1500
+    if data["cell"].get("error"):  # the traceback above is what counts
+        text = stopped_text(data)
+        html = f"<details><summary>jitlab: {escape(text, quote=False)}</summary>\n{html}\n</details>"
     return {MIME: fitted(report.data, room), "text/html": html, "text/plain": text}
 
 

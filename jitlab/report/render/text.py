@@ -33,6 +33,11 @@ def report_text(data: Mapping[str, Any]) -> str:
     return within(MOST_BYTES, limits, lambda boxes, kernels: _text(data, outline(data, boxes, most_kernels=kernels)))
 
 
+def stopped_text(data: Mapping[str, Any]) -> str:
+    """Of a cell that an error stopped: the verdict alone."""
+    return "\n".join(_folded("", f"stopped by {clean(data['cell']['error'])} · {clean(data['verdict']['lead'])}", indent="  "))
+
+
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
