@@ -333,7 +333,8 @@ def test_the_traceback_of_a_cell_stands_above_its_report_which_is_one_line(shell
     happened = []
     monkeypatch.setattr(shell, "showtraceback", lambda *args, **options: happened.append("traceback"))
     publish = shell.display_pub.publish
-    monkeypatch.setattr(shell.display_pub, "publish", lambda *args, **options: (happened.append("report"), publish(*args, **options)))
+    shown_by = lambda *args, **options: (happened.append("report"), publish(*args, **options))  # noqa: E731
+    monkeypatch.setattr(shell.display_pub, "publish", shown_by)
     if how == "%jit on\n":
         run(shell, how)
         how = ""
