@@ -1,7 +1,7 @@
 """One process that measures one thing, and prints it as JSON: the processor time of its main thread and the time by the clock,
 in milliseconds; of warm calls in microseconds.
 
-    python -m benchmarks.latency.child first jitlab softmax
+    python -m benchmarks.latency.child first jit softmax 0.5
 """
 
 from __future__ import annotations
@@ -82,8 +82,10 @@ def extension(_: str) -> dict[str, float]:
     return timed(lambda: shell.run_line_magic("load_ext", "jitlab"))
 
 
-def first(engine: str, program: str) -> dict[str, float]:
+def first(engine: str, program: str, idle: str) -> dict[str, float]:
+    """`idle`: so many seconds lie between decorator and call."""
     f, args = function(engine, program, compiler(engine)), arguments(program)
+    time.sleep(float(idle))
     return timed(lambda: f(*args))
 
 

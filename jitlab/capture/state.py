@@ -58,6 +58,15 @@ class Creation:
 RECORDING_BYTES = 2 << 20
 
 
+class _Begun:
+    """How many recordings this process has begun, about: threads may count one together."""
+
+    count = 0
+
+
+begun = _Begun()
+
+
 class Capture(Arrays):
     """A recording of a program: its arrays, and the names and objects that it finds them by."""
 
@@ -84,6 +93,7 @@ class Capture(Arrays):
     def recording(self) -> Iterator[Capture]:
         """Tensor operations inside are added to this capture's graph."""
         token = current.set(self)
+        begun.count += 1
         try:
             with (
                 events.busy, self.graph.building(), positions(here), proving(self.bounds),

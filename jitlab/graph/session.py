@@ -84,7 +84,7 @@ class Session:
         self._config = config if config is not None else ConfigProto()
         self.options = Options(clustering=clustering_options(self._config), replays=True, devices=compiling_devices())
         self.sess_str = target
-        default_target().prepare()
+        default_target().prepare("jitlab.api.practice")
         self.name = f"session_{next(_numbers)}"
         self._arrays: dict[int, tuple[Any, np.ndarray[Any, Any]]] = {}  # by the id of a Variable of the graph: it, its value
         self._initialized: set[int] = set()  # the ids of arrays that a run has written

@@ -102,7 +102,7 @@ class Session:
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
-        default_target().prepare()
+        default_target().prepare("jitlab.api.practice")
         kernel = getattr(self.shell, "kernel", None)
         if kernel is not None:
             try:

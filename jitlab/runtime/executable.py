@@ -168,6 +168,11 @@ class Executable:
                 )
             )  # fmt: skip
 
+    @property
+    def lowerings(self) -> Sequence[Lowered]:
+        """What its clusters have been lowered to so far."""
+        return list(self._lowerings.values())
+
     def program_text(self, cluster: Cluster) -> str:
         """The Program of a cluster whose inputs lie row by row."""
         with Whole(), self.costs.spending(), locks.Released(self._lock), self._lock:
@@ -189,7 +194,7 @@ class Executable:
         if not self.plan.is_whole:
             self.prepare(arguments, True)
         if self._may_fail is None:
-            checks = any(lowered.program.errors for lowered in list(self._lowerings.values()))
+            checks = any(lowered.program.errors for lowered in self.lowerings)
             self._may_fail = checks or any(not isinstance(step, Cluster) for step in self.clustering.steps)
         return self._may_fail
 

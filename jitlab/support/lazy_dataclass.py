@@ -132,10 +132,11 @@ def _constructor(cls: Any, frozen: bool) -> Callable[..., None]:
     for name, (kind, default, annotation, _) in _described(cls).items():
         if not kind:
             continue
-        own[f"a{len(kinds)}"], own[f"make_a{len(kinds)}"] = name, f"make_{name}"
-        kinds += kind
+        own[f"a{len(kinds)}"] = name
         if kind in "mlf":
+            own[f"make_a{len(kinds)}"] = f"make_{name}"
             names[f"make_{name}"], default = default, MADE
+        kinds += kind
         if kind != "f":
             annotations[name] = annotation
             if default is not dataclasses.MISSING and kind in "pm":
@@ -145,16 +146,21 @@ def _constructor(cls: Any, frozen: bool) -> Callable[..., None]:
     shape = shape_of(cls, kinds, frozen)
     model = (getattr(constructors, shape, None) or compiled(shape)).__code__
     code = model.replace(
-        co_varnames=tuple([own.get(name, name) for name in model.co_varnames]),
-        co_names=tuple([own.get(name, name) for name in model.co_names]),
-        co_consts=tuple([own.get(value, value) if isinstance(value, str) else value for value in model.co_consts]),
+        co_varnames=_renamed(model.co_varnames, own), co_names=_renamed(model.co_names, own),
+        co_consts=_renamed(model.co_consts, own) if frozen else model.co_consts,
         co_name="__init__", co_qualname=f"{cls.__qualname__}.__init__",
     )  # fmt: skip
     made = FunctionType(code, names, "__init__")
     made.__defaults__, made.__kwdefaults__ = tuple(optional) or None, by_name or None
     made.__module__ = cls.__module__
-    made.__annotations__ = {**annotations, "return": None}
+    annotations["return"] = None
+    made.__annotations__ = annotations
     return made
+
+
+def _renamed(names: tuple[Any, ...], own: Mapping[str, str]) -> tuple[Any, ...]:
+    """Names and constants of a model as those of a class."""
+    return tuple([own.get(name, name) for name in names])
 
 
 def _described(cls: type) -> dict[str, tuple[str, Any, Any, bool]]:
@@ -164,13 +170,14 @@ def _described(cls: type) -> dict[str, tuple[str, Any, Any, bool]]:
         fields = vars(base).get("__dataclass_fields__")
         if isinstance(fields, Late):
             given, kw_only = fields.make.keywords["given"], fields.make.keywords["kw_only"]  # type: ignore[attr-defined]
+            plain_kind = "k" if kw_only else "p"
             for name, annotation, default in _own(base, given):
-                if isinstance(default, dataclasses.Field):
+                if default.__class__ is dataclasses.Field:
                     if default.kw_only is dataclasses.MISSING:
                         default.kw_only = kw_only
                     found[name] = kind_of(default), _default(default), annotation, bool(default.compare)
                 else:
-                    found[name] = "k" if kw_only else "p", default, annotation, True
+                    found[name] = plain_kind, default, annotation, True
         elif fields is not None:
             found |= {f.name: (kind_of(f), _default(f), f.type, f.compare) for f in dataclasses.fields(base)}
     return found
@@ -179,11 +186,12 @@ def _described(cls: type) -> dict[str, tuple[str, Any, Any, bool]]:
 def _own(cls: type, given: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """The fields that a class adds, each with its annotation and its default, a Field where the class gave one."""
     there: Mapping[str, Any] = vars(cls)
+    annotations = there.get("__annotations__")  # sooner than `get_annotations`, which copies it
     slots = there.get("__slots__", ())
     return [
         (name, kind, given.get(name, dataclasses.MISSING if name in slots else there.get(name, dataclasses.MISSING)))
-        for name, kind in inspect.get_annotations(cls).items()
-        if "ClassVar" not in str(kind)
+        for name, kind in (inspect.get_annotations(cls) if annotations is None else annotations).items()
+        if "ClassVar" not in (kind if kind.__class__ is str else str(kind))
     ]
 
 

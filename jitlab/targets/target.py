@@ -202,8 +202,13 @@ class Target(ABC):
     stages: ClassVar[tuple[str, ...]]  # of its code, from what it writes itself to what the device gets
     device: Device
 
-    def prepare(self) -> None:
-        """A call may come: what the first one takes may be loaded behind, once in a process."""
+    def prepare(self, practice: str = "") -> None:
+        """A call may come: what the first one takes may be loaded behind, once in a process; then the `steps` of a module of
+        this name may be done."""
+        return
+
+    def practise(self, program: Program) -> None:
+        """Do once what compiling a Program takes, and forget it."""
         return
 
     @property

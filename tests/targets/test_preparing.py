@@ -73,6 +73,64 @@ print(*sorted(name for name in {*sys.modules} - before))
     assert len(new) <= 8, new
 
 
+PRACTICE = """
+from jitlab.api import practice
+done = []
+for name in ("_captured", "_simplified", "_compiled"):
+    def step(self, do=getattr(practice.Practice, name), name=name):
+        do(self)
+        done.append((name, self._trace is not None, self._graph is not None))
+    setattr(practice.Practice, name, step)
+"""
+
+
+def test_a_practice_goes_through_the_stages_and_leaves_nothing(tmp_path):
+    program = PRACTICE + """
+from jitlab.runtime.compiled import _recent
+with jl.record():  # it does not begin while somebody listens
+    jl.jit(lambda x: x)
+    ended()
+preparing.preparation = preparing.Preparation()
+preparing.preparation.begin("jitlab.api.practice")
+ended()
+print(*(x for step in done for x in step), len(_recent), len(machine._linkers))
+print(sorted(os.listdir(os.environ["JITLAB_CACHE_DIR"] + "/objects")))
+"""
+    steps = ["_captured", "_simplified", "_compiled"]
+    heard = [word for step in steps for word in (step, "False", "False")]
+    done = [word for step, made in zip(steps, ("False", "True", "True"), strict=True) for word in (step, "True", made)]
+    assert run(program, JITLAB_CACHE_DIR=str(tmp_path)) == [*heard, *done, "0", "1", "[]"]
+
+
+def test_a_first_call_after_a_practice_makes_fewer_calls(tmp_path):
+    counted = """
+calls = [0]
+def count(frame, event, argument): calls[0] += event == "call"
+sys.setprofile(count)
+f(np.ones(3))
+sys.setprofile(None)
+print(calls[0])
+"""
+    without = "preparing.Preparation.begin = lambda self, practice: None"
+    plain = run(without + FIRST + "machine.prepare()" + counted, JITLAB_CACHE_DIR=str(tmp_path / "a"))
+    practised = run(FIRST + "ended()" + counted, JITLAB_CACHE_DIR=str(tmp_path / "b"))
+    assert int(practised[0]) < 0.8 * int(plain[0])
+
+
+def test_nothing_is_practised_where_somebody_has_recorded(tmp_path):
+    program = PRACTICE + FIRST + """
+ended()
+preparing.preparation = preparing.Preparation()
+done.clear()
+f(np.ones(3))
+preparing.preparation.begin("jitlab.api.practice")
+ended()
+print(done)
+"""
+    shown = "[('_captured', False, False), ('_simplified', False, False), ('_compiled', False, False)]"
+    assert " ".join(run(program, JITLAB_CACHE_DIR=str(tmp_path))) == shown
+
+
 def test_a_call_that_comes_at_once_gives_what_it_gives(tmp_path):
     assert run(FIRST + "print(f(np.zeros(3)))", JITLAB_CACHE_DIR=str(tmp_path)) == ["[2.", "2.", "2.]"]
 

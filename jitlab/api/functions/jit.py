@@ -134,7 +134,7 @@ class Jit(SizeFamilies, Deciding):
         helper = functools.partial(class_of(self), options=options)
         self._observer = PiecesTold(self.ledger, frequency_of(python_function), helper)
         Deciding.__init__(self)
-        default_target().prepare()
+        default_target().prepare("jitlab.api.practice")
         if options.capture_mode == "bytecode":
             bytecode.read_bytecode(self._code_function())
 

@@ -94,7 +94,7 @@ class Function(Traces):
         if jit_compile:
             self.attributes.setdefault("_noinline", True)
         self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
-        default_target().prepare()
+        default_target().prepare("jitlab.api.practice")
         self._signature = Binder(
             python_function, input_signature, hinted=follow_type_hints, pure=pure, to_array=type(self).to_array
         )

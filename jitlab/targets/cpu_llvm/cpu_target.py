@@ -41,8 +41,12 @@ class CpuTarget(Target):
     def __init__(self) -> None:
         self.device = Memory()
 
-    def prepare(self) -> None:
-        preparation.begin()
+    def prepare(self, practice: str = "") -> None:
+        preparation.begin(practice)
+
+    def practise(self, program: Program) -> None:
+        text = codegen.quick_module_for(cast(Scheduled, program))
+        machine.load(machine.compile_object(text, "quick"), ["run"])
 
     @property
     def machine(self) -> str:

@@ -38,12 +38,12 @@ class Preparation:
         self._has_begun = self._has_ended = False
         self._thread: threading.Thread | None = None
 
-    def begin(self) -> None:
-        """From a place where a call is likely to come, but not yet."""
+    def begin(self, practice: str = "") -> None:
+        """From a place where a call is likely to come, but not yet. `practice`: a module whose `steps` come last."""
         if self._has_begun or sys.is_finalizing():
             return
         self._has_begun = True
-        thread = threading.Thread(target=self._work, name="jitlab-compile-prepares", daemon=True)
+        thread = threading.Thread(target=self._work, args=(practice,), name="jitlab-compile-prepares", daemon=True)
         with suppress(RuntimeError, MemoryError):  # no room for a thread, or Python ends
             thread.start()
             self._thread = thread
@@ -55,11 +55,15 @@ class Preparation:
         if self._thread is not None:
             self._thread.join()
 
-    def _work(self) -> None:
+    def _work(self, practice: str) -> None:
         with suppress(Exception):
             for step in STEPS:
                 if self._has_ended:
-                    break
+                    return
+                step()
+            for step in load(practice).steps() if practice else ():
+                if self._has_ended:
+                    return
                 step()
 
 
