@@ -76,6 +76,7 @@ class Executable:
 
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
+    serves_sizes = True  # may it be launched with other numbers, for other sizes?
 
     def __init__(
         self, clustering: Clustering, lower: Lower, target_for: Callable[[str], Target], *, function: str = "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Late(Executable):
 
     is_made = False  # its stages have run
     _given: Sequence[Any] | None = None  # arguments that lie otherwise than row by row, which wait for that
-    serves_sizes = False  # may it be launched with other numbers itself, once they have?
+    serves_sizes = False
 
     def __init__(
         self, served: Served, make: Callable[[], Clustering], lower: Lower, target_for: Callable[[str], Target],
@@ -107,6 +108,11 @@ class Late(Executable):
         return vars(self)[name]
 
 
+def servers(executables: Iterable[Any], most: int) -> list[Executable]:
+    """The first of these that may serve other sizes: not what others serve."""
+    return list(islice((x for x in executables if isinstance(x, Executable) and x.serves_sizes), most))
+
+
 def varied(executable: Executable, others: Iterable[Any]) -> frozenset[str]:
     """The symbols in which it differs from recordings that came out the same: what nobody has noted would have shown."""
     known = [other for other in others if other is not executable and isinstance(other, Executable)]
@@ -133,7 +139,7 @@ def variant_key(cluster: Cluster) -> Any:
 def form_of(executable: Any) -> Any:
     """All of an executable but the values of sizes, to compare; None where it cannot be launched with other numbers:
     something in it can fail, is not made yet, or is asked of sizes in a way that nobody notes."""
-    if not isinstance(executable, Executable) or isinstance(executable, Late) and not executable.serves_sizes:
+    if not isinstance(executable, Executable) or not executable.serves_sizes:
         return None
     if executable.facts is None or executable.facts.unknown:
         return None

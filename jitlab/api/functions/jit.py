@@ -63,6 +63,7 @@ from jitlab.costs import Costs
 from jitlab.ir import Options, outside
 from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.messages import Message
+from jitlab.runtime.other_sizes import servers
 from jitlab.support import locks
 from jitlab.support.later import Later
 from jitlab.support.native_call_log import About
@@ -546,7 +547,7 @@ class Jit(SizeFamilies, Deciding):
         with Whole(self, self.ledger):
             if isinstance(trace, CallTrace):
                 trace.asked = asked
-            trace.near = [other.executable for other, _ in list(self._recent.values())[: -NEAREST - 1 : -1]]
+            trace.near = servers((other.executable for other, _ in reversed(list(self._recent.values()))), NEAREST)
             with costs.spending(), noting(SizeFacts()):
                 trace.run = self._compiled(trace)
             self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)

@@ -23,6 +23,7 @@ from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import CALLED, Options
 from jitlab.ir.size_facts import SizeFacts, noting
+from jitlab.runtime.other_sizes import servers
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
 
@@ -221,7 +222,7 @@ class Traces(Dispatched):
                     concrete.function_type, values, leaves, quiet, Creation(False, _NOT_FIRST), is_sample=is_sample
                 )
             trace = recorded.trace
-            trace.near = [other.trace.executable for other in list(self._recent.values())[: -MOST_OF_FAMILY - 1 : -1]]
+            trace.near = servers((r.trace.executable for r in reversed(list(self._recent.values()))), MOST_OF_FAMILY)
             with noting(SizeFacts()):
                 trace.run = compile_trace(trace, self.options)
         self._numbers = trace.number

@@ -84,7 +84,7 @@ class Ledger:
     def traced(self, trace: Trace, leaves: tuple[Leaf, ...], costs: Costs, failed: Failed, started_ns: int) -> Miss:
         """A call was traced; `failed`: what kept it from the traces that the lookup came upon. Tells who listens."""
         miss = Miss(self, trace.number, leaves, failed, costs)
-        miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
+        miss.uses, miss.operations = trace.uses, sum(map(is_operation, trace.graph.nodes))
         miss.pattern, miss.program, miss.powers = patterns(trace.graph, numbers_of((*leaves, *miss.closure)))
         own = getattr(getattr(self.definition.function, "__code__", None), "co_freevars", ())
         captured = {  # one object for an array, as long as somebody keeps it; under `jit` a global name is read at each call

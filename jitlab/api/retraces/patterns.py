@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from jitlab.capture import Leaf
-from jitlab.ir import Graph, Node
+from jitlab.ir import Extent, Graph, Node
 from jitlab.ops.elementwise.arithmetic import Pow, Reciprocal, Sqrt, Square
+from jitlab.ops.leaf_operations import Constant
+from jitlab.runtime.other_sizes import field_names
 
 #: Powers that NumPy computes otherwise when the exponent is a Python number; x ** 1 is x.
 SHORT_CUTS: dict[type, float] = {Sqrt: 0.5, Square: 2, Reciprocal: -1}
@@ -32,24 +34,30 @@ def patterns(graph: Graph, numbers: frozenset[float] = frozenset()) -> tuple[int
     written: list[Any] = []
     powers: list[str] = []
     for node in graph.nodes:
-        exponent = _exponent(node)
-        if hasattr(node.op, "value"):
-            place[node] = node.op.name, str(node.type)
-            written.append(node.op)
+        op, type_, kind = node.op, node.type, cast(Any, type(node.op))
+        known = type_.dtype, tuple([n.expr.terms if isinstance(n, Extent) else n for n in type_.shape])
+        if isinstance(op, Constant):
+            place[node] = "Const", known
+            written.append((op.dtype, op.shape, op.data))
+            continue
+        exponent = _exponent(node) if numbers else None
+        if hasattr(op, "value"):
+            place[node] = op.name, known
+            written.append(op)
         elif exponent is not None and exponent in numbers:
             place[node] = place.get(node.inputs[0], -1)
-            powers.append(node.op.name)
-            written.append((node.op.name, exponent, place[node]))
+            powers.append(op.name)
+            written.append((op.name, exponent, place[node]))
         else:
             place[node] = count
             count += 1
-            nodes.append((str(node.op), str(node.type), *(place.get(x, -1) for x in node.inputs)))
-            for body in getattr(node.op, "graphs", ()):
+            nodes.append((str(op) if field_names(kind) else op.name, known, *[place.get(x, -1) for x in node.inputs]))
+            for body in getattr(op, "graphs", ()):
                 without, whole, inside = patterns(body, numbers)
                 nodes.append(without)
                 written.append(whole)
                 powers += inside
-    found = hash((tuple(nodes), tuple(place.get(x, -1) for x in graph.outputs)))
+    found = hash((tuple(nodes), *[place.get(x, -1) for x in graph.outputs]))
     return found, hash((found, tuple(written))), tuple(powers)
 
 

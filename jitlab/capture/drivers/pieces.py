@@ -330,6 +330,9 @@ class CellCapture(ObjectsOfTheUser):
             else:
                 raise EndPiece("effect", "pythons", name=builtin.__name__, of=f"a {type(x).__name__}")
 
+    def before_operator(self) -> None:
+        self._only_captured_code()
+
     def before_read(self, cell: Cell) -> None:
         super().before_read(cell)
         self._only_captured_code()

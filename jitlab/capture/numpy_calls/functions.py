@@ -47,6 +47,7 @@ from .numpy_traits import (
     operator_function,
 )
 from .ordering import set_order
+from .plain_operators import plain_operator
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -78,6 +79,8 @@ def apply_operator(capture: Arrays, name: str, *operands: Any) -> Any:
         if is_mixed(divisor := divisor_of(name, operands)) and all(map(may_be_python, operands)):
             check_known(capture, divisor)  # which raises where it is zero, or gives inf
         return of_each_kind(capture, lambda found: apply_operator(capture, name, *found), operands)
+    if (plain := plain_operator(capture, name, operands)) is not None:
+        return plain
     capture.check_open()
     capture.check_plain(*operands)
     if not all([isinstance(x, _OPERANDS) for x in operands]):

@@ -392,6 +392,9 @@ class Arrays(Loops):
         """A Tensor as `print` shows it."""
         return self.shown(x)
 
+    def before_operator(self) -> None:
+        """Called before an operator's operands are read."""
+
     def before_read(self, cell: Cell) -> None:
         """Called before a cell's value is read."""
         if cell.home is not self.graph:

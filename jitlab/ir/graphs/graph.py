@@ -135,8 +135,9 @@ class Graph:
     def append(self, node: Node) -> Node:
         """Append a ready node: it gets a unique name and, unless it has them, the scope's attributes."""
         node.name = self.unique_name(node.name)
-        for key, value in self._scope_attrs(node).items():
-            node.attrs.setdefault(key, value)
+        if self.overrides or self.scopes:
+            for key, value in self._scope_attrs(node).items():
+                node.attrs.setdefault(key, value)
         for key, value in made_now().items():
             node.attrs.setdefault(key, value)
         (self.parameters if getattr(node.op, "is_parameter", False) else self.nodes).append(node)
