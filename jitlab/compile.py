@@ -26,7 +26,7 @@ from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
 from jitlab.ir.size_facts import here, noting
 from jitlab.lower import lower
-from jitlab.passes import copy_at_devices, order_operations, run_passes
+from jitlab.passes import copy_at_devices, run_passes
 from jitlab.runtime import Executable, is_watched, kept_plans
 from jitlab.runtime.other_sizes import Late, Served, form_of_graph, serve, varied
 from jitlab.support.later import Later
@@ -180,6 +180,8 @@ def simplified(graph: Graph, options: Options, function: str, trace: int) -> Gra
 
     graph = run_passes(graph, tell)
     if options.exec_order:
+        from jitlab.passes import order_operations
+
         graph = order_operations(graph, options.exec_order)
     graph = copy_at_devices(graph, options.devices)
     return graph if options.scopes else without_scopes(graph)

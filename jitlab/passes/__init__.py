@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from jitlab.support.later import names_of
 
-from .order import order_operations
 from .pipeline import PASSES, run_passes
 from .placement import copy_at_devices
 
 if TYPE_CHECKING:
     from .gradient import gradients, sum_to_shape
+    from .order import order_operations
 else:
-    __getattr__ = names_of(__name__, {"gradient": "gradients sum_to_shape"})
+    __getattr__ = names_of(__name__, {"gradient": "gradients sum_to_shape", "order": "order_operations"})
 
 __all__ = ["PASSES", "copy_at_devices", "gradients", "order_operations", "run_passes", "sum_to_shape"]

@@ -32,7 +32,6 @@ from jitlab.support import locks
 from jitlab.targets.devices import default_target
 
 from .binding import Binder
-from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction
 from .dispatch import functions_run_eagerly, inlined
 from .native_entry import add_entry
@@ -216,6 +215,8 @@ class Function(Traces):
         """
         if not self.options.jit_compile:
             raise ValueError("Compiler IR can only be returned for functions marked with 'jit_compile=True'")
+        from .compiler_ir import CompilerIR
+
         return CompilerIR(self.get_concrete_function(*args, **kwargs), (*args, *kwargs.values()))
 
     # ---- running
