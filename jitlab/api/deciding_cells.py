@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import time
 import types
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from jitlab import events
 from jitlab.api import kept_decisions
+from jitlab.api.functions.jit import Jit
+from jitlab.api.functions.jit_options import PLAIN
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
 from jitlab.api.settling import (
     COMPILED,
@@ -59,12 +62,15 @@ _runs: WeakKeyDictionary[CellProgram, _Runs] = WeakKeyDictionary()
 
 
 class DecidedCell(CellObserver):
-    """One run of a cell, which goes the way that is decided for such runs, or is one of those that decide. `options`: what
-    else its code hangs on."""
+    """One run of a cell, which goes the way that is decided for such runs, or is one of those that decide. `level`: how it
+    is compiled."""
 
-    def __init__(self, options: str = "") -> None:
-        self.options = options
+    def __init__(self, level: str = "O1") -> None:
+        self.options = level
         self.refusal: Refusal | None = None  # why the first statement is Python's that is
+
+    def helper(self, function: Any) -> Any:
+        return Jit(function, replace(PLAIN, jit_level=self.options))
 
     # ---- which way
     def run(self, run: CellRun) -> None:

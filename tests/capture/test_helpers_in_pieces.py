@@ -12,6 +12,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from tests.cell_runs import CellResult, run_cell
 
 #: Modules with a function `f(x, log)`.
 PROGRAMS = {
@@ -409,11 +410,30 @@ def told(error):
     return type(error), str(error).split("\n")[0], lines, behind, error.__suppress_context__
 
 
+class InCell(CellResult):
+    """A cell whose helpers run in pieces of their own, as in a notebook."""
+
+    def helper(self, function):
+        return jl.jit(function)
+
+
+def as_cell(f):
+    names = {"f": f}
+
+    def call(x, log):
+        names.update(x=x, log=log)
+        run_cell("result = f(x, log)\nagain = result", names, "<cell>", result=InCell())
+        return names["again"]
+
+    return call
+
+
 @pytest.mark.parametrize("settle", ["off", "model", "measure"])
+@pytest.mark.parametrize("way", [jl.jit, as_cell], ids=["jit", "cell"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_call_is_pythons(name, settle, monkeypatch, capsys):
+def test_each_call_is_pythons(name, way, settle, monkeypatch, capsys):
     monkeypatch.setattr(jl.config, "settle", settle)
-    plain, call = made(PROGRAMS[name])["f"], jl.jit(made(PROGRAMS[name])["f"])
+    plain, call = made(PROGRAMS[name])["f"], way(made(PROGRAMS[name])["f"])
     for n in (3, 3, 4, 3, 1, 3, 3, 4, 3, 3):
         x = np.linspace(0, 1, n)
         assert outcome(call, x, capsys) == outcome(plain, x, capsys)

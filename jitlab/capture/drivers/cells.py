@@ -24,6 +24,7 @@ from jitlab.capture.positions import cell_traceback, describe, without_signals
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.cell_code import WAITS, CellProgram, Compiler
 from jitlab.capture.rewrite.flow_rewrite import HOOK
+from jitlab.capture.rewrite.helper_calls import HELPER
 from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement
 from jitlab.capture.rewrite.recursion_limit import room_for
 from jitlab.config import NEVER, config
@@ -147,6 +148,8 @@ class CellRun(Driver):
         self.done(statement)
 
     def execute(self, code: types.CodeType) -> str:
+        if HELPER in code.co_names:
+            self.names[HELPER] = self.helper
         exec(code, self.names)
         self.look_at_errstate()
         return ""

@@ -48,7 +48,6 @@ from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
-from .helpers import Helper, is_under_way, may_compile
 from .piece_traces import OTHERS, EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece, useless
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
 from .run_events import Observer
@@ -84,8 +83,6 @@ ITERATIONS, CAPTURED_AT_FIRST = 32, 4
 LOOPS = ast.For, ast.While
 #: So often without a piece: what Python has not come to yet is no reason to go on.
 WITHOUT_PIECES = 8
-#: Functions that the statements of a program call, and that are compiled by themselves, those that came last.
-MOST_HELPERS = 32
 #: What it takes at the least to enter a piece, and to capture one.
 ENTRY_NS, CAPTURE_NS = 10_000, 2_000_000
 
@@ -421,23 +418,14 @@ class Driver:
 
     def note_helper(self, statement: Statement, helper: Any) -> None:
         """A statement cannot be captured: if it is for a function that it calls, that one runs in pieces of its own."""
-        if helper is None or not may_compile(helper):
-            return
-        known = self.program.helpers
-        if helper not in known and (made := self.observer.helper(helper)) is not None:
-            known[helper] = Helper(helper, made)
-            while len(known) > MOST_HELPERS:
-                known.pop(next(iter(known)), None)
-        if helper in known:
+        if helper is not None and not self.is_strict and self.program.helpers.add(helper, self.observer.helper):
             statement.ask_for_helpers()
 
     def helper(self, called: Any) -> Any:
         """What is called where a statement that Python runs calls this."""
         function = called.__func__ if type(called) is types.MethodType else called
-        if not isinstance(function, types.FunctionType):
-            return called
-        known = self.program.helpers.get(function)
-        if known is None or is_under_way(function) or not known.serves(function):
+        known = self.program.helpers.get(function, self.observer.helper) if isinstance(function, types.FunctionType) else None
+        if known is None:
             return called
         helper = known.run
         if not helper.is_python:  # whether it pays to compile it is decided for itself
@@ -448,7 +436,7 @@ class Driver:
     def uncaptured(self, at: int, reason: Refusal) -> tuple[int, str]:
         """Run a statement that is not captured: in parts where it has some, else as Python."""
         statement = self.here.statements[at]
-        if statement.asks and not self.is_strict:
+        if statement.asks:
             reason = _HELPER
         parts = statement.parts()
         if parts is None:

@@ -9,12 +9,14 @@ import inspect
 import operator
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jitlab.capture.positions import is_converted, is_user_file
 from jitlab.support.transactions import contextmanager
 
+#: Functions that the statements of a program call, those that came last; and how often one may be defined again.
+MOST_HELPERS, MOST_OF_A_NAME = 32, 16
 #: So many functions in pieces, one called by another, are enough: each takes some of the stack that Python has.
 MOST_DEEP = 8
 #: What looks at the frames of its callers, which are jitlab's in a function that runs in pieces.
@@ -49,17 +51,50 @@ def is_under_way(function: Any) -> bool:
 class Helper:
     """What runs a function in pieces of its own, as long as that has the defaults that it had."""
 
-    def __init__(self, function: types.FunctionType, run: Any) -> None:
-        self.run, self._defaults = run, _defaults(function)
+    def __init__(self, function: types.FunctionType, run: Any, number: int) -> None:
+        self.function, self.run, self.number = function, run, number
+        self._defaults = _defaults(function)
 
     def serves(self, function: types.FunctionType) -> bool:
         now = _defaults(function)
-        return len(now) == len(self._defaults) and all(map(operator.is_, now, self._defaults))
+        same = len(now) == len(self._defaults) and all(map(operator.is_, now, self._defaults))
+        return function is self.function and same and not is_under_way(function)
 
 
 def _defaults(function: types.FunctionType) -> list[Any]:
     named = function.__kwdefaults__
     return [function.__defaults__, *(named or ()), *(named or {}).values()]
+
+
+class Helpers:
+    """The functions that the statements of a program call and that run in pieces of their own, one of each name."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str | None, str], Helper] = {}
+
+    def add(self, function: Any, make: Callable[[Any], Any]) -> bool:
+        """Does it run in pieces of its own from now on? `make` gives what runs it, or None."""
+        if not may_compile(function):
+            return False
+        name = function.__module__, function.__qualname__
+        before = self._known.get(name)
+        if before is not None and (before.function is function or before.number >= MOST_OF_A_NAME):
+            return before.function is function
+        run = make(function)
+        if run is None:
+            return False
+        self._known[name] = Helper(function, run, 0 if before is None else before.number + 1)
+        while len(self._known) > MOST_HELPERS:
+            self._known.pop(next(iter(self._known)), None)
+        return True
+
+    def get(self, function: types.FunctionType, make: Callable[[Any], Any]) -> Helper | None:
+        """What runs a function, also one that was defined again since."""
+        name = function.__module__, function.__qualname__
+        known = self._known.get(name)
+        if known is not None and known.function is not function and self.add(function, make):
+            known = self._known.get(name)
+        return known if known is not None and known.serves(function) else None
 
 
 def may_compile(function: Any) -> bool:
@@ -74,4 +109,4 @@ def may_compile(function: Any) -> bool:
     return not (stops or says_level or _LOOKS.intersection(code.co_names))
 
 
-__all__ = ["Helper", "is_under_way", "may_compile", "under_way"]
+__all__ = ["Helpers", "under_way"]

@@ -17,6 +17,7 @@ from jitlab.support import trees
 from .convert import Converter
 from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
 from .handlers import refused_try
+from .helper_calls import with_helpers
 from .liveness import read_before_bound
 from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Segment, Statement, is_scope
 from .splitting import FRAME_CALLS, new_name
@@ -166,7 +167,8 @@ class CellProgram(Program):
     def plain_code(self, statement: Statement) -> types.CodeType:
         if statement.shows and not statement.is_display:  # expressions inside are displayed by Python
             return self.compiler(ast.Interactive([statement.node]), self.filename, "single")
-        return self.compiler(ast.Module([_displayed(statement)], []), self.filename, "exec")
+        node = _displayed(statement)
+        return self.compiler(ast.Module([with_helpers(node) if statement.asks else node], []), self.filename, "exec")
 
     def converted_code(self, statement: Statement) -> types.CodeType:
         node = copy.deepcopy(_displayed(statement))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal, TypeVar
 
-from jitlab.capture.drivers.helpers import Helper
+from jitlab.capture.drivers.helpers import Helpers
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
@@ -244,7 +244,7 @@ class Program:
     trace_count = 0
 
     def __init__(self) -> None:
-        self.helpers: dict[types.FunctionType, Helper] = {}  # functions that it calls, and what runs each of them in pieces
+        self.helpers = Helpers()
 
     # ---- what a cell and a body do each in its own way
     def never_captured(self, node: ast.stmt) -> Refusal | None:
