@@ -34,7 +34,7 @@ test('where there is no fix the panel says what the text says', () => {
     ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed?.text]),
     [
       [null, 'No change of the arguments that was replayed avoids it.'],
-      [null, 'Nothing to fix.']
+      [null, 'No fix found; nothing was compiled again.']
     ]
   );
   assert.equal(ledgerOf(json).entries[0]?.unfixed, null);
@@ -121,6 +121,6 @@ test('a report that version 1 wrote opens: its calls are code, a call that canno
   const { entries } = ledgerOf(report(version1));
   assert.deepEqual(
     entries.map(({ changes, unfixed }) => [changes[0]?.argument, unfixed?.code]),
-    entries.map(({ changes, fix }) => [changes[0]?.argument, fix ? undefined : 'nothing'])
+    entries.map(({ changes, fix }) => [changes[0]?.argument, fix ? undefined : 'recorded'])
   );
 });

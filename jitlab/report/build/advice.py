@@ -94,10 +94,10 @@ def is_code(fix: Json | None) -> bool:
 
 
 def unfixed(retraces: Sequence[Mapping[str, Any]]) -> str:
-    """What is said of retraces without a fix: that it is done, that none was found (where code was compiled), or nothing."""
+    """What is said of retraces without a fix: that it is done, or that none was found, and whether code was compiled."""
     if done := retraces[-1]["done"]:
         return str(done["text"])
-    return messages.text(f"unfixed.{'none_found' if any(r.get('compiled') for r in retraces) else 'nothing'}")
+    return messages.text(f"unfixed.{'compiled' if any(r.get('compiled') for r in retraces) else 'recorded'}")
 
 
 def _sentence(fix: str) -> str:

@@ -17,8 +17,8 @@ export function causeText(code: string): string {
   return (cause as Record<string, string>)[code] ?? code.replaceAll('_', ' ');
 }
 
-/** Why there is no fix: of compiled code none was found, else there is nothing to fix. */
+/** That no fix was found, and whether code was compiled again. */
 export function noFix(compiled: boolean): Message {
-  const code = compiled ? 'none_found' : 'nothing';
+  const code = compiled ? 'compiled' : 'recorded';
   return { code, text: unfixed[code] };
 }

@@ -45,6 +45,8 @@ export interface Entry {
   place: string;
   /** Why there is no fix; null where there is one. */
   unfixed: Message | null;
+  /** The last change made it unnecessary: no other is needed. */
+  isDone: boolean;
   count: number;
 }
 
@@ -156,6 +158,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     proof: fixed?.proof ?? '',
     place: fixed?.place ?? '',
     unfixed: fixed ? null : unfixedOf(group),
+    isDone: Boolean(group.at(-1)?.done),
     count: group.length
   };
 }

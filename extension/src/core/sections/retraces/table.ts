@@ -64,7 +64,7 @@ function entryElement(
     entry.text && h('div.jl-note.jl-muted', sentence(entry.text)),
     entry.did && h('div.jl-note.jl-muted', entry.did),
     entry.spent.length > 0 && spentElement(entry.spent, bar),
-    unfixed && h('div.jl-note', icon(unfixed.code === 'none_found' ? 'retrace' : 'ok'), ` ${unfixed.text}`),
+    unfixed && h('div.jl-note', icon(entry.isDone ? 'ok' : 'retrace'), ` ${unfixed.text}`),
     fix && (fix.form === 'words' ? h('div', sentence(fix.text)) : copyLine(fix.text)),
     !harmless && entry.place && h('div.jl-note', entry.place),
     !harmless && entry.proof && h('div.jl-note', icon('ok'), ` Replayed: ${sentence(entry.proof)}`)
