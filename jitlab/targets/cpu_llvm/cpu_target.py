@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from . import peaks
     from .calls import python_way
 else:
-    peaks = Later(f"{__package__}.peaks")
     python_way = Later(f"{__package__}.calls.python_way")
     listings, peaks = Later(f"{__package__}.listing"), Later(f"{__package__}.peaks")
 
