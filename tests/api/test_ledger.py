@@ -584,7 +584,7 @@ def test_a_warning_without_a_cure_says_so(caplog):
     f = jl.function(lambda x, how: x.sum() if how == "sum" else x)
     text = warning_of(caplog, lambda: [f(np.ones(2), f"{n}") for n in range(6)])
     assert "`how` was '3' and is now '4' (a Python value is part of a trace)" in text
-    assert "No change of the arguments that was replayed avoids it." in text
+    assert "No fix found: no change of the arguments that was replayed avoids it." in text
 
 
 # ---- what it costs

@@ -27,7 +27,7 @@ from jitlab.config import config
 from jitlab.costs import Costs, tell_charge
 from jitlab.events import Cause
 from jitlab.ir import is_operation
-from jitlab.messages import capital, units
+from jitlab.messages import Message, capital, units
 from jitlab.messages.escape import clean
 from jitlab.support.later import Later
 
@@ -288,7 +288,7 @@ class Ledger:
         what = f"It was {what}" if not often and changed[0].rule == "made_again" else capital(what)
         lines = [f"{what}{miss.where}; called from {miss.site}."]
         if fix is None:
-            lines.append("No change of the arguments that was replayed avoids it.")
+            lines.append(str(Message("unfixed.compiled")))
         else:
             lines += [f"{capital(fix.count)}.", *fix.at(miss).where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
