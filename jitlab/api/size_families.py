@@ -99,7 +99,10 @@ def _is_array(part: Any) -> bool:
 
 def _is_regular(trace: CallTrace) -> bool:
     """It gives new arrays, made by operations of which each question about sizes is known."""
-    others = trace.writes, trace.shared, trace.guards, trace.same, trace.draws, trace.calls_back, trace.moving, trace.slots
+    others = (
+        trace.writes, trace.shared, trace.guards, trace.same, trace.draws, trace.calls_back, trace.moving, trace.slots,
+        trace.effects,
+    )  # fmt: skip
     if any(others) or not _gives_new_arrays(trace) or not all(layout.is_rows for layout in trace.layouts):
         return False
     return all(isinstance(node.op, _OPERATIONS) and _is_small(node.op) for node in trace.graph.nodes)

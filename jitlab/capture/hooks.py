@@ -40,7 +40,7 @@ from .numpy_calls.numpy_traits import CREATION, WORLD, lender, lends
 from .positions import is_converted, is_user_file
 from .rewrite.convert import converted
 from .rewrite.staleness import may_have_changed
-from .state import Capture, Stores, current_capture
+from .state import NOTHING_STORED, Capture, Stores, current_capture
 from .tracers.array_methods import method
 from .tracers.flat import Flat
 from .tracers.number import Number
@@ -70,6 +70,9 @@ class Hooks:
         return value if capture is None else capture.load_name(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
+        stored = _put_off(owner, name)
+        if stored is not NOTHING_STORED:
+            return stored
         getter = _python_property(type(owner), name)
         if getter is not None:
             capture = current_capture()
@@ -95,6 +98,9 @@ class Hooks:
 
     def function(self, owner: Any, name: str) -> Any:
         """What `owner.name(...)` calls."""
+        stored = _put_off(owner, name)
+        if stored is not NOTHING_STORED:
+            return stored
         check_owner(owner, name)
         value = _found(owner, name)
         capture = current_capture()
@@ -193,6 +199,21 @@ class Hooks:
             return capture.value(owner)
         found = capture.place(owner)
         return OwnStores(capture, owner) if _stores_by_itself.of(type(owner), _has_own_stores, type(owner)) else found
+
+    # ---- statements that only give something out (rewrite/effect_statements.py)
+    def receiver(self, name: str) -> Any:
+        """What is under a name that is not local, to get something."""
+        capture = current_capture()
+        return None if capture is None else capture.receiver(name)
+
+    def gives_out(self, what: tuple[Any, ...], builtins: tuple[Any, ...], receiver: Any) -> Any:
+        """Who may put such a statement off, None for nobody."""
+        capture = current_capture()
+        return None if capture is None else capture.gives_out(what, builtins, receiver)
+
+    def put_off(self, given: Any, effect: types.FunctionType, *values: Any) -> None:
+        """What it gives out is `effect` of these values."""
+        given.put_off(effect, values, sys._getframe(1).f_code)
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE, MISSING = BREAK, CONTINUE, UNDEFINED
@@ -332,14 +353,28 @@ class Hooks:
     def trying(self) -> Iterator[None]:
         """The body of a `try`: what raises in it may be caught."""
         capture = current_capture()
-        if capture is None or not capture.policy.records_handlers:
+        counts = capture is not None and capture.policy.records_handlers
+        with self.inside_try():
+            if capture is not None:
+                capture.guarded += counts
+            try:
+                yield
+            finally:
+                if capture is not None:
+                    capture.guarded -= counts
+
+    @contextmanager
+    def inside_try(self) -> Iterator[None]:
+        """What raises in it is not the end of the function: something follows."""
+        capture = current_capture()
+        if capture is None:
             yield
             return
-        capture.guarded += 1
+        capture.in_tries += 1
         try:
             yield
         finally:
-            capture.guarded -= 1
+            capture.in_tries -= 1
 
     def caught(self, kinds: Any = BaseException) -> Any:
         """What an `except` catches; asked when something was raised."""
@@ -431,6 +466,12 @@ def _has_own_stores(kind: type) -> bool:
 
 
 _stores_by_itself: OfEach[bool] = OfEach()
+
+
+def _put_off(owner: Any, name: str) -> Any:
+    """What the program has put under an attribute, where that is done later."""
+    capture = current_capture()
+    return NOTHING_STORED if capture is None else capture.stored(owner, name)
 
 
 def _found(owner: Any, name: str) -> Any:

@@ -66,6 +66,9 @@ class _Begun:
 
 begun = _Begun()
 
+#: What `Capture.stored` gives where there is nothing.
+NOTHING_STORED: Any = type("NothingStored", (), {})()
+
 
 class Capture(Arrays):
     """A recording of a program: its arrays, and the names and objects that it finds them by."""
@@ -350,6 +353,17 @@ class Capture(Arrays):
         """Give a Variable a value of its shape; what it holds then is given back."""
         self.handle_tensor(variable)[...] = value
         return self.read_variable(variable)
+
+    def receiver(self, name: str) -> Any:
+        """A container under a name that is not local, to which the program gives something."""
+
+    def gives_out(self, what: tuple[Any, ...], builtins: tuple[Any, ...], receiver: Any) -> Any:
+        """Who may put a statement off that only gives something out; None: it is done now, as any other."""
+        return None
+
+    def stored(self, owner: Any, name: str) -> Any:
+        """What the program has put under an attribute, where that is done later."""
+        return NOTHING_STORED
 
     def effect(self, function: Any, owner: Any) -> None:
         """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""

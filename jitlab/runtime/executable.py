@@ -29,7 +29,7 @@ from jitlab.ir import (
     every_node,
     whole_plan,
 )  # fmt: skip
-from jitlab.ir.plans.call_forms import CallForm
+from jitlab.ir.plans.call_forms import CallForm, GivingOut
 from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, set_random_states, states_now
 from jitlab.support import locks, native_call_log
@@ -480,7 +480,8 @@ class Executable:
             return None
         launched = tuple(map(_launched, clusters, variants))
         about = native_call_log.About(self.function, self.trace, launched, tells_call, self.costs, ref(self))
-        if native_call_log.clock() is not None and about.lines <= native_call_log.MOST_LINES:
+        is_seen = isinstance(form.gives, GivingOut)  # what is given out is told of in Python
+        if not is_seen and native_call_log.clock() is not None and about.lines <= native_call_log.MOST_LINES:
             entry.site = native_call_log.Site(about)
             self._sites += (entry.site,)
         return entry

@@ -207,7 +207,7 @@ def test_the_model_decides_by_counts(monkeypatch):
 
     def program(x):
         y = np.tanh(x) + 1
-        log.append(float(y[0]))
+        log.extend([float(y[0])])
         return y * 2
 
     log = []
@@ -267,7 +267,7 @@ def test_pieces_of_objects_that_are_new_each_time_are_pythons_after_three(monkey
 
     @jl.jit
     def f(cloud):
-        log.append(1)
+        log.extend([1])
         return np.tanh(cloud.points) * 2
 
     with jl.record() as recording:

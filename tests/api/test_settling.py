@@ -65,7 +65,7 @@ def in_pieces():
     @jl.jit
     def f(x):
         y = np.tanh(x) + 1
-        log.append(float(y[0]))
+        log.extend([float(y[0])])
         return y * 2
 
     return f, log
@@ -88,7 +88,7 @@ def test_what_is_faster_as_python_runs_as_python(plan):
     assert plan.ways[:FIRST_CALLS] == [COMPILED] * FIRST_CALLS
     assert decided < FIRST_CALLS + 2 * ENOUGH + 4  # later ones are not tried any more
     assert "  runs as Python up to 15 elements: 3.0 µs beside 9.0 µs compiled in pieces (5 calls each); " in str(f.ledger)
-    assert "each); because list.append may do more than give a result (line " in str(f.ledger)
+    assert "each); because list.extend may do more than give a result (line " in str(f.ledger)
 
 
 def test_what_is_faster_compiled_stays_compiled(plan):
@@ -208,7 +208,7 @@ def test_exceptions_are_no_measure_and_happen_once(plan):
     @jl.jit
     def f(x, fails):
         y = np.tanh(x)
-        log.append(y.shape)
+        log.extend([y.shape])
         if fails:
             raise LookupError("mine")
         return y
@@ -229,7 +229,7 @@ def test_an_interrupt_is_no_measure(plan):
     @jl.jit
     def f(x, stops):
         y = np.tanh(x)
-        log.append(y.shape)
+        log.extend([y.shape])
         if stops:
             raise KeyboardInterrupt
         return y
@@ -266,7 +266,7 @@ def test_a_trial_waits_for_those_inside_it(plan):
     @jl.jit
     def outer(x):
         y = np.tanh(x) * 2
-        print(end="")
+        print(*())
         return inner(y)
 
     plan.takes.update({COMPILED: 9000, PYTHON: 3000})
@@ -698,7 +698,7 @@ def test_a_decision_for_pieces_is_none_for_a_trace_of_other_calls(plan):
     @jl.jit
     def f(x, log):
         if log is not None:
-            log.append(float(x[0]))
+            log.extend([float(x[0])])
         return x * 2
 
     f(np.ones(3), None)  # captured whole, and still undecided
@@ -717,11 +717,11 @@ def test_what_runs_as_python_says_why_it_is_in_pieces_and_where(plan):
     @jl.jit
     def f(x):
         y = np.tanh(x) + 1
-        log.append("called")
+        log.extend(["called"])
         return y * 2
 
     plan.takes.update({COMPILED: 9000, PYTHON: 3000})
     for _ in range(30):
         f(np.ones(10))
     line = f.python_function.__code__.co_firstlineno + 3
-    assert f"because list.append may do more than give a result (line {line})" in str(f.ledger)
+    assert f"because list.extend may do more than give a result (line {line})" in str(f.ledger)

@@ -29,7 +29,7 @@ def f(x, log):
     "three deep": """
 def inner(v, log):
     w = np.tanh(v) * 2
-    log.append(len(w))
+    log.extend([len(w)])
     return np.exp(w) + v
 
 def middle(v, log):

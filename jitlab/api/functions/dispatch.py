@@ -12,7 +12,7 @@ from jitlab.api.explaining import Explained, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.ledger import Ledger
 from jitlab.capture import Capture, NotReplayable, Refusal, reason_of_run, spans
-from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
+from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call, give_out
 from jitlab.config import config
 from jitlab.ir import Source, outside
 from jitlab.messages import Message
@@ -97,6 +97,9 @@ class Dispatched(Explained):
             return self._run_as_python(call, reason._replace(made=tuple(made)))
         if started:
             emit_timed_call(self.name, trace, started)
+        if trace.effects:
+            result, given = result
+            give_out(given, {})
         return result
 
     def _warm_up(self, trace: Any) -> None:

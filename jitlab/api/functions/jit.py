@@ -53,7 +53,9 @@ from jitlab.capture import (
     signature_key,
     spans,
 )
+from jitlab.capture.drivers.calls import received
 from jitlab.capture.drivers.piece_traces import OTHERS, USELESS, useless
+from jitlab.capture.drivers.pieces import RECEIVING
 from jitlab.capture.effort import TOO_MUCH, at_most
 from jitlab.capture.positions import PACKAGE
 from jitlab.capture.refusals import CHANGES, reason_of_run
@@ -124,6 +126,7 @@ class Jit(SizeFamilies, Deciding):
         self._count = self._last_number = 0
         locks.own(self)
         self._is_checked = False
+        self._received: dict[int, Any] | None = None  # the places of parameters that only get something
         self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
         self._trials: dict[settling.Kind, Trial] = {}
         self._decided_for = self._what_runs()
@@ -233,7 +236,7 @@ class Jit(SizeFamilies, Deciding):
 
     def reopen(self) -> None:
         if self._decided_for is not (runs := self._what_runs()):
-            self._decided_for, self._last, self._body = runs, None, None
+            self._decided_for, self._last, self._body, self._received = runs, None, None, None
             for known in (self._traces, self._recent, self._families, self._sizes, self._refused, self._failed):
                 known.clear()
         self._trials.clear()
@@ -420,7 +423,13 @@ class Jit(SizeFamilies, Deciding):
 
     # ---- what finds a trace
     #: What the traces of such calls are kept by, and what their lookups are given.
-    _keyed: Callable[[tuple[Any, ...]], tuple[Any, Sequence[Any]]] = staticmethod(signature_key)
+    def _keyed(self, values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
+        if not any(type(value) in RECEIVING for value in values):
+            return signature_key(values)
+        if self._received is None:
+            names = received(self._code_function())
+            self._received = {n: names[name] for n, name in enumerate(self._signature.names) if name in names}
+        return signature_key(values, self._received)
 
     def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
         """What a call depends on."""
@@ -614,8 +623,7 @@ class PathJit(Jit):
     given_up_by = (NotReplayable, errors.InternalError)
     runs_otherwise = "as Python"
 
-    @staticmethod
-    def _keyed(values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
+    def _keyed(self, values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
         try:
             return key_of(values)
         except Foreign as foreign:

@@ -15,13 +15,14 @@ import numpy as np
 
 from jitlab import events
 from jitlab.api.settling import PYTHON, Kind
-from jitlab.capture import CallTrace, Trace
+from jitlab.capture import CallTrace, NotReplayable, Trace
+from jitlab.capture.drivers.piece_traces import check_stream
 from jitlab.capture.guards.described_calls import Described, Undescribed
 from jitlab.capture.guards.described_lookups import DescribedLookup
 from jitlab.capture.guards.tracetypes import VariableType
 from jitlab.config import settle_is_off
 from jitlab.ir import plain
-from jitlab.ir.plans.call_forms import ArrayOf, CallForm, NumberOf, Output, Packed
+from jitlab.ir.plans.call_forms import ArrayOf, CallForm, Is, Named, NumberOf, Output, Packed
 from jitlab.runtime import Executable
 from jitlab.support import locks, native_call_log
 from jitlab.support.direct_calls import DirectCalls
@@ -143,7 +144,7 @@ class InFront:
             return False
         try:
             form = _form_of_call(function._signature.signature, trace, args, kwargs, gathered[0])
-        except Undescribed:
+        except (Undescribed, NotReplayable):
             return False
         seen = _known_by(trace, form)
         if seen in self._forms:
@@ -272,8 +273,12 @@ def _form_of_call(
     def leaf_of(place: Any) -> int:
         return inputs[place] if isinstance(place, int) else lookup.leaf_at(place)
 
+    reads = tuple(lookup.reads)
+    if trace.prints:  # into the stream that there is now, which runs no code of the user's
+        check_stream()
+        reads += (Named(vars(sys), "stdout", Is(sys.stdout)),)
     return CallForm(
-        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(leaf_of), tuple(lookup.reads),
+        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(leaf_of), reads,
         described.distinct(), tuple((inputs[n], output) for n, output in trace.writes),
     )  # fmt: skip
 

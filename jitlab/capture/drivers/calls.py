@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,12 +36,19 @@ from jitlab.ir import TRACED_DTYPES, Source
 from jitlab.ir.size_facts import SizeFacts
 from jitlab.messages import Message
 from jitlab.support import trees
+from jitlab.support.later import Later
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 
-from .piece_traces import CellStructure, EndPiece, PieceTrace, finish_piece
-from .pieces import CellCapture
-from .trace import Build
+from .piece_traces import CellStructure, EndPiece, PieceTrace, Receiver, check_stream, finish_piece, may_receive
+from .pieces import RECEIVING, CellCapture
+from .trace import NOTHING, Build
+
+if TYPE_CHECKING:
+    from jitlab.capture.rewrite import effect_statements
+    from jitlab.capture.rewrite.effect_statements import Received
+else:  # for calls that are passed containers
+    effect_statements = Later("jitlab.capture.rewrite.effect_statements")
 
 
 @dataclass
@@ -55,11 +62,19 @@ class CallTrace(PieceTrace):
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 
     def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
-        """Run, write into the caller's arrays, give the result its form."""
+        """Run, write into the caller's arrays, give the result its form; with it what was put off, where there is any."""
         assert self.run is not None
+        if self.prints:
+            check_stream()
         if self.writes:
             self.check_piece(inputs)
-        return self.answered(self.run(inputs), args, inputs, numbers)
+        outputs = self.run(inputs)
+        if not self.effects:
+            return self.answered(outputs, args, inputs, numbers)
+        if self.shared or self.rows or self.writes:
+            self.store(inputs, numbers, outputs)
+        room = outputs if self.is_bare else [*outputs, args, numbers, [None] * self.slots]
+        return self.build(room, inputs), self.given(room, inputs)
 
     def answered(self, outputs: list[Any], args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
@@ -79,6 +94,7 @@ class CallCapture(CellCapture):
     def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:
         super().__init__(name, {}, strict=strict, static=static)
         self.current_argument = ""
+        self.received: Received = {}  # parameters that only get something
         self.begun: dict[int, Any] = {}  # generators that the call makes: nobody else may get hold of them
 
     def structure(self) -> CellStructure:
@@ -112,6 +128,8 @@ class CallCapture(CellCapture):
         """What an argument is inside the capture."""
         self.keep.append(value)
         self.current_argument = name
+        if name in self.received and may_receive(value, self.received[name]):
+            return self.received_under((-1, name), Receiver(value, Place(f"a[{n}]", lambda: value, "argument"), name))
         return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, "argument"), value)
 
     def _seen(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
@@ -183,6 +201,8 @@ def record_call(
     with capture.recording():
         try:
             capture.spend(CAPTURE_NS)
+            if any(type(value) in RECEIVING for value in values):
+                capture.received = received(function)
             try:
                 seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
             except EndPiece as end:
@@ -191,6 +211,8 @@ def record_call(
             args, kwargs = call_form(seen)
             result = call_user(capture, function, args, kwargs)
             capture.check_copies()
+            if capture.putting is not None:
+                capture.putting.check()
             if capture.refused is not None:
                 raise capture.refused
             capture.assigned[RESULT] = result
@@ -235,6 +257,20 @@ def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
             said = Message(f"refused.{row}", {"kind": kind, "name": name, "line": line})
             return Refusal("statement", said, Source(filename, line, getattr(node, "col_offset", -1), line, -1))
     return None
+
+
+_received: OfEach[Any] = OfEach()
+
+
+def received(function: Any) -> Received:
+    """The parameters of a function that it only gives something to, by its text."""
+    function = getattr(function, "__func__", function)
+    return _received.of(function.__code__, _only_received, function) if isinstance(function, types.FunctionType) else {}
+
+
+def _only_received(function: types.FunctionType) -> Received:
+    found = find_definition(function)
+    return effect_statements.only_received(found[0].body) if found is not None and isinstance(found[0], ast.FunctionDef) else {}
 
 
 def first_use(function: Any, name: str) -> Source | None:
@@ -284,9 +320,14 @@ def _scan(function: types.FunctionType) -> Refusal | None:
 # ---- which trace may fit
 
 
-def signature_key(values: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+def signature_key(
+    values: Sequence[Any], received: Mapping[int, Any] = NOTHING
+) -> tuple[Any, Sequence[Any]]:  # fmt: skip
     """A hashable key of a call's values, and what lookups of its traces are given: traces of other keys do not fit. Floats
-    count by type alone."""
+    count by type alone, and so do containers at the places of those that only get something."""
+    if received:
+        by_type = (n in received and may_receive(x, received[n]) for n, x in enumerate(values))
+        return tuple(type(x) if of_type else _key(x) for x, of_type in zip(values, by_type, strict=True)), values
     return tuple(map(_key, values)), values
 
 
@@ -315,4 +356,4 @@ def _key(value: Any) -> Any:
     return kind
 
 
-__all__ = ["CallCapture", "CallTrace", "form_of", "record_call", "refuse_syntax", "refused_syntax", "signature_key"]
+__all__ = ["CallCapture", "CallTrace", "form_of", "received", "record_call", "refuse_syntax", "refused_syntax", "signature_key"]

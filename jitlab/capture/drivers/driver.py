@@ -48,9 +48,19 @@ from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
 
-from .piece_traces import OTHERS, EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece, useless
+from .piece_traces import (
+    OTHERS,
+    EndPiece,
+    Failed,
+    GivenOut,
+    PieceTrace,
+    StaticNeeded,
+    failed_of,
+    finish_piece,
+    useless,
+)
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
-from .run_events import Observer
+from .run_events import Observer, give_out
 from .trace import Trace
 
 #: Reasons for which a part of the statement may still be captured.
@@ -81,6 +91,7 @@ _names_read: OfEach[frozenset[str]] = OfEach()
 #: After each so many iterations of a loop it is asked whether its pieces pay; what was captured in so many of them is no sign.
 ITERATIONS, CAPTURED_AT_FIRST = 32, 4
 LOOPS = ast.For, ast.While
+_COMPOUND = ast.If, ast.For, ast.While, ast.With, ast.Try
 #: So often without a piece: what Python has not come to yet is no reason to go on.
 WITHOUT_PIECES = 8
 #: What it takes at the least to enter a piece, and to capture one.
@@ -366,8 +377,9 @@ class Driver:
         states = trace.states(inputs)
         started = time.perf_counter_ns()
         refusal: Exception | None = None
+        given: GivenOut = ()
         try:
-            trace.perform(inputs, numbers, self.names, self.cells)
+            given = trace.perform(inputs, numbers, self.cells)
         except Exception as error:
             if self.is_strict and isinstance(error, InternalError):
                 raise
@@ -375,6 +387,7 @@ class Driver:
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             set_random_states(states)
             return self.replace(at, trace.length, reason_of_run(refusal))
+        give_out(given, self.names)
         last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:
             self.done(last)
@@ -537,7 +550,7 @@ class Driver:
         if trace is None:
             return None, reason
         if not trace.graph.nodes:  # Python alone: nothing to compile, nothing to tell
-            if not (trace.outputs or trace.writes or trace.jump):
+            if not (trace.outputs or trace.writes or trace.jump or trace.effects):
                 return None, reason if reason.code else Refusal("effect", Message("refused.nothing"))
             trace.is_silent, trace.run = True, interpreted(trace)
             return trace, reason
@@ -549,8 +562,11 @@ class Driver:
         """Run a statement inside the capture; `before` is what was assigned before it."""
         count = len(capture.graph.nodes)
         capture.only_rolled = statement.is_loop
+        capture.is_simple = not isinstance(statement.node, _COMPOUND)
         jump = self.captured(capture, statement)
         capture.check_copies()
+        if capture.putting is not None:
+            capture.putting.check()
         if capture.refused is not None:  # the program caught it
             raise capture.refused
         if statement.is_loop and not any(isinstance(n.op, control_flow.Loop) for n in capture.graph.nodes[count:]):

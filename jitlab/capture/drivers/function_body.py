@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 from jitlab.capture.hooks import HOOKS
@@ -19,15 +19,17 @@ from jitlab.capture.rewrite.flow_rewrite import HOOK, looks_at_frames
 from jitlab.capture.rewrite.helper_calls import HELPER
 from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
 from jitlab.capture.state import Capture
+from jitlab.capture.tracers.arrays import Place
 from jitlab.support import trees
 from jitlab.support.transactions import contextmanager
 
 from .calls import CallCapture
 from .driver import Driver
 from .helpers import under_way
-from .piece_traces import PieceTrace
+from .piece_traces import PieceTrace, Receiver, may_receive
 from .pieces import MISSING, Executor
 from .run_events import Observer
+from .trace import NOTHING
 
 
 class BodyCapture(CallCapture):
@@ -59,6 +61,14 @@ class BodyCapture(CallCapture):
         if name not in self.frame:
             return MISSING
         return self.read(self.frame, name, lambda: cell.cell_contents, "local")
+
+    def received_local(self, name: str, uses: Sequence[Any]) -> Any:
+        """The same for one that a statement only gives something to."""
+        value = MISSING if name in self.assigned else self.frame.get(name, MISSING)
+        if not may_receive(value, uses):
+            return self.local(name)
+        place = Place(self.code_in(self.frame, name), lambda: value, "local")
+        return self.received_under((id(self.frame), f"receiver {name}"), Receiver(value, place, name))
 
     def code_in(self, table: Any, name: str) -> str:
         return f"a[{name!r}].cell_contents" if table is self.frame else super().code_in(table, name)
@@ -117,18 +127,20 @@ class _Run(Driver):
         return BodyCapture(self.program, self.names, static=static)
 
     def captured(self, capture: BodyCapture, statement: Statement) -> str:
-        result = self._captured_call(capture, statement.converted(), self.program.reads(statement.node))
+        result = self._captured_call(capture, statement.converted(), self.program.reads(statement.node), statement.received)
         return _ended(result, capture.assigned)
 
     def captured_value(self, capture: BodyCapture, code: types.CodeType) -> Any:
         return self._captured_call(capture, code, sorted(self.program.own(code.co_freevars)))[0]
 
-    def _captured_call(self, capture: BodyCapture, code: types.CodeType, reads: list[str]) -> Any:
+    def _captured_call(
+        self, capture: BodyCapture, code: types.CodeType, reads: list[str], received: Any = NOTHING
+    ) -> Any:
         """Run converted code on cells of its own, filled with what the capture makes of the local names."""
         cells = Cells({name: types.CellType() for name in self.program.locals})
         found: dict[str, Any] = {}
         for name in reads:
-            value = capture.local(name)
+            value = capture.received_local(name, received[name]) if name in received else capture.local(name)
             if value is not MISSING:
                 found[name] = cells[name].cell_contents = value
         result = self._function(code, cells)()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 import types
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import field
 from functools import cached_property
@@ -16,7 +17,7 @@ from jitlab.capture.effort import RESULT_NS
 from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_guard
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
-from jitlab.capture.positions import here, is_converted
+from jitlab.capture.positions import here, is_converted, is_user_file
 from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.capture.tracers.indices import index_code
 from jitlab.capture.tracers.number import Number
@@ -53,6 +54,21 @@ class StoresOutside(EndPiece):
     """It stores into what was there before."""
 
 
+@dataclass
+class Given:
+    """Something that a run gives out when it has run: the names that are assigned before, and a function of values."""
+
+    names: list[tuple[str, Build]]
+    function: Callable[..., Any]
+    values: list[Build]
+    kind: str
+    source: Source | None
+
+
+#: What is left to do when a piece has run: names with what they are bound to, what is given out then (or None), its values.
+GivenOut = Sequence[tuple[Sequence[tuple[str, Any]], Given | None, Sequence[Any]]]
+
+
 class StaticNeeded(Signal):
     """Two moving views of one array may overlap: capture again with their indices fixed."""
 
@@ -80,6 +96,11 @@ class PieceTrace(Trace):
     is_silent: bool = False
     lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
     read_leaves: tuple[Leaf, ...] = ()
+    effects: Sequence[Given] = ()  # what it gives out when it has run
+
+    @cached_property
+    def prints(self) -> bool:
+        return any(effect.kind == "print" for effect in self.effects)
 
     @cached_property
     def python_ns(self) -> float:
@@ -91,21 +112,29 @@ class PieceTrace(Trace):
             OPERATION_NS + ELEMENT_NS * int(node.type.size) if node.type.shape else SCALAR_NS for node in nodes if node.inputs
         )
 
-    def perform(
-        self, inputs: list[Any], numbers: tuple[Any, ...], names: MutableMapping[str, Any], args: Any = ()
-    ) -> None:  # fmt: skip
-        """Run, write into the user's arrays, assign the names. `args` is what the lookup was given."""
+    def perform(self, inputs: list[Any], numbers: tuple[Any, ...], args: Any = ()) -> GivenOut:
+        """Run, write into the user's arrays; what is left to do: the names to assign, and what was put off. `args` is what
+        the lookup was given."""
         assert self.run is not None
+        if self.prints:
+            check_stream()
         if self.writes:
             self.check_piece(inputs)
         outputs = self.run(inputs)
         self.store(inputs, numbers, outputs)
         room = [*outputs, args, numbers, [None] * self.slots]
-        made = []
-        for name, build in self.outputs:
-            made.append((name, build(room, inputs)))
-        for name, value in made:  # `a, b = b, a`: both are read before one is assigned
-            names[name] = value
+        made = [(name, build(room, inputs)) for name, build in self.outputs]
+        return *self.given(room, inputs), (made, None, ())
+
+    def given(self, room: Sequence[Any], inputs: Sequence[Any]) -> GivenOut:
+        """What was put off, with the values of a run."""
+        return [
+            (
+                [(name, build(room, inputs)) for name, build in effect.names], effect,
+                [build(room, inputs) for build in effect.values],
+            )
+            for effect in self.effects
+        ]  # fmt: skip
 
     def renewed(self, at: Any, exchange: Mapping[int, Any] = NOTHING) -> Self | None:
         found = None if self.calls_back else self.lookup.renewed(at, dict(exchange))
@@ -161,6 +190,43 @@ class PieceTrace(Trace):
         return pairs
 
 
+def check_stream() -> None:
+    """Printing runs no code of the user's, which would see when it runs."""
+    for name in ("write", "flush"):
+        found = getattr(sys.stdout, name, None)
+        code = getattr(getattr(found, "__func__", found), "__code__", None)
+        if code is not None and is_user_file(code.co_filename):
+            raise NotReplayable("effect", "does_more", name="print")
+
+
+class Receiver:
+    """A list, dict or set of the user's that the program only gives something to: what it holds is not read."""
+
+    __slots__ = ("place", "text", "value")
+
+    def __init__(self, value: Any, place: Place, text: str) -> None:
+        self.value, self.place, self.text = value, place, text
+
+
+#: Containers that get something without being read, by the methods (or "item") that give it.
+RECEIVERS: dict[str, tuple[type, ...]] = {"append": (list,), "insert": (list,), "add": (set,), "item": (list, dict)}
+
+
+def may_receive(value: Any, uses: Sequence[tuple[tuple[Any, ...], str]]) -> bool:
+    """Is each container that gets something one that does so without code of anybody's?"""
+    return type(value) in (list, dict, set) and all(type(_under(value, keys)) in RECEIVERS[kind] for keys, kind in uses)
+
+
+def _under(value: Any, keys: Sequence[Any]) -> Any:
+    """What is found by these keys, one in the other; None where that is nothing, or not in a dict or list."""
+    for key in keys:
+        if type(value) is list and type(key) is int and -len(value) <= key < len(value):
+            value = value[key]
+        else:
+            value = value.get(key) if type(value) is dict else None
+    return value
+
+
 class CellStructure(Structure):
     """What names are bound to after a piece: as results, and Python's own values stay what they are."""
 
@@ -171,6 +237,8 @@ class CellStructure(Structure):
 
     def of(self, x: Any) -> Build:
         self.capture.spend(RESULT_NS)
+        if isinstance(x, Receiver):
+            return self.found_again(x.place)
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
@@ -215,6 +283,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     """The trace of the statements captured so far."""
     structure = capture.structure()
     outputs = [(name, structure.of(value)) for name, value in capture.assigned.items()]
+    effects = () if capture.putting is None else capture.putting.builds(structure)
     structure.settle()
     if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
         raise StaticNeeded
@@ -228,7 +297,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         for m in capture.moving.values()
     ]  # fmt: skip
     trace = structure.trace(
-        capture.trace_class, number, lambda o, i: None, length=length, outputs=outputs,
+        capture.trace_class, number, lambda o, i: None, length=length, outputs=outputs, effects=effects,
         moving={m.input: (m.base, capture.constants.function(m.index)) for m in moving},
     )  # fmt: skip
     reads = list(capture.reads.values())
@@ -246,7 +315,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         number_guards=[(n.text, n.value, n.label) for n in numbers],
         value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
         moving=moving, computed=computed, layouts=trace.layouts, attributes=list(capture.attributes.values()),
-        defaults=capture.defaults,
+        defaults=capture.defaults, apart=() if capture.putting is None else list(capture.putting.apart()),
     )  # fmt: skip
     trace.gather = trace.lookup.function()
     capture.finished(trace, structure)

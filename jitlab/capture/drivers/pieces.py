@@ -7,7 +7,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,10 +35,10 @@ from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import uncaptured_frame
 from jitlab.capture.refusals import line_of
-from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
+from jitlab.capture.rewrite.flow_rewrite import EFFECT, GIVEN, HOOK, LOOP
 from jitlab.capture.rewrite.handlers import refused_in
 from jitlab.capture.rewrite.staleness import may_be_reloaded
-from jitlab.capture.state import check_key
+from jitlab.capture.state import NOTHING_STORED, check_key
 from jitlab.capture.tracers.arrays import Input, Place, Policy
 from jitlab.capture.tracers.flat import Flat
 from jitlab.capture.tracers.indices import has_number, index_now, index_text
@@ -48,15 +48,25 @@ from jitlab.errors import JitlabError, ShapeError, Signal
 from jitlab.ir import TRACED_DTYPES, Extent, Source
 from jitlab.ops.random_draws import is_state
 from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.later import Later
 from jitlab.support.transactions import contextmanager
 
-from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
+from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, Receiver, StaticNeeded, StoresOutside
 from .trace import Run, Trace
+
+if TYPE_CHECKING:
+    from . import put_off
+else:  # for programs that print or store
+    put_off = Later(f"{__package__}.put_off")
 
 Executor = Callable[[Trace], Run]
 
 #: Traces of one piece, or of calls of one kind, after which it runs as Python: it changes more often than it repeats.
 MOST_TRACES = 16
+
+#: Containers that may get something without being read.
+RECEIVING = (list, dict, set)
+_ADDED = frozenset({LOOP, EFFECT, GIVEN})
 
 #: The modules that run what is captured: what is above them on the stack is not.
 _DRIVERS = frozenset(f"jitlab.capture.drivers.{name}" for name in ("driver", "cells", "function_body", "calls", "pieces"))
@@ -89,6 +99,8 @@ class CellCapture(ObjectsOfTheUser):
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
         self.helper: Any = None  # a function that a statement called, in which what was captured last ended
         self.effort = here.effort
+        self.putting: put_off.PutOff | None = None  # what is given out when it has run
+        self.is_simple = True  # what is captured is a statement without others in it, or a whole call
 
     def spend(self, ns: int) -> None:
         if self.effort is not None:
@@ -124,6 +136,8 @@ class CellCapture(ObjectsOfTheUser):
         for place in (*self.places.values(), *(read.place for read in self.reads.values())):
             place.forget()
         containers = self.mirrors, self.found_at, self.copied, self.made_now, self.places
+        if self.putting is not None:
+            self.putting.rollback(None)
         for kept in (self.keep, self.found, self.reads, self.assigned, *containers):
             kept.clear()
 
@@ -227,6 +241,50 @@ class CellCapture(ObjectsOfTheUser):
             raise EndPiece("foreign_type", "subscripted", owner=a_kind(owner))
         check_key(owner, key)
         return self.value(owner[key])
+
+    # ---- what is only given out
+    def receiver(self, name: str) -> Any:
+        function = self.functions[-1] if self.functions else None
+        if function is not None and name in function.__code__.co_freevars:
+            table: Any = function.__closure__[function.__code__.co_freevars.index(name)]
+            value, code = table.cell_contents, f"{self.constants.name(table)}.cell_contents"
+        else:
+            table = self.namespace if function is None else function.__globals__
+            if table is self.namespace and name in self.assigned:
+                return self.assigned[name]
+            value, code = table.get(name), self.code_in(table, name)
+        if type(value) not in RECEIVING:
+            return self.lookup(name) if function is None else self.load_name(value, name)
+        return self.received_under((id(table), f"receiver {name}"), Receiver(value, Place(code, lambda: value), name))
+
+    def received_under(self, key: tuple[int, str], receiver: Receiver) -> Receiver:
+        """A container that gets something: the trace holds for others of its type."""
+        self.keep.append(receiver.value)
+        kind = type(receiver.value)
+        leaf = Leaf(receiver.text, "object", f"{kind.__name__} object", value=kind)
+        self._depend(key, leaf, receiver.place, "typed", (kind,))
+        return receiver
+
+    def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
+        means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
+        may = self.graph is self.root and not (self.blocks or self.in_tries or self.in_numpy or self.calls_back)
+        if may and means_builtins and (self.is_simple or len(self.functions) > self.own_functions):
+            self.putting = self.putting or put_off.PutOff(self)
+            token = self.putting.token(what, receiver)
+            if token is not None:
+                return token
+        if isinstance(receiver, Receiver):
+            self.effects.before_call(self, list.append, receiver.value)
+            raise EndPiece("effect", "stores", owner=a_kind(receiver.value))
+        return None
+
+    def stored(self, owner: Any, name: str) -> Any:
+        return NOTHING_STORED if self.putting is None else self.putting.value_of(owner, name)
+
+    def read_container(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
+        if self.putting is not None:
+            self.putting.before_reading(value)
+        return super().read_container(key, text, place, value)
 
     # ---- stores and effects
     def place(self, owner: Any) -> Any:
@@ -494,6 +552,7 @@ class CellCapture(ObjectsOfTheUser):
         state = (
             dict(self.assigned), dict(self.reads), dict(self.found), dict(self.mirrors), dict(self.places), self.number_reads,
             dict(self.number_guards), dict(self.computed), dict(self.scalars), dict(self.moving),
+            None if self.putting is None else self.putting.mark(),
         )  # fmt: skip
         return super().mark(), state
 
@@ -501,8 +560,10 @@ class CellCapture(ObjectsOfTheUser):
         super().rollback(mark[0])
         (
             self.assigned, self.reads, self.found, self.mirrors, self.places, self.number_reads, self.number_guards,
-            self.computed, self.scalars, self.moving,
+            self.computed, self.scalars, self.moving, putting,
         ) = mark[1]  # fmt: skip
+        if self.putting is not None:
+            self.putting.rollback(putting)
 
 
 class Names(MutableMapping[str, Any]):
@@ -510,13 +571,13 @@ class Names(MutableMapping[str, Any]):
 
     def __init__(self, capture: CellCapture) -> None:
         self.capture = capture
-        self.loop: Any = None
+        self.added: dict[str, Any] = {}  # names that conversion added
 
     def __getitem__(self, name: str) -> Any:
         if name == HOOK:
             return HOOKS
-        if name == LOOP and self.loop is not None:
-            return self.loop
+        if name in self.added:
+            return self.added[name]
         capture = self.capture
         if not capture.is_open:  # a traceback is shown
             return capture.assigned[name] if name in capture.assigned else capture.namespace[name]
@@ -526,8 +587,8 @@ class Names(MutableMapping[str, Any]):
             raise KeyError(name) from None  # what a mapping raises; Python makes a NameError of it
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if name == LOOP:  # a function that conversion added
-            self.loop = value
+        if name in _ADDED:
+            self.added[name] = value
         else:
             self.capture.assigned[name] = value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
@@ -14,7 +14,7 @@ from jitlab.capture.refusals import Refusal
 from jitlab.ir import is_operation
 from jitlab.messages import Message
 
-from .piece_traces import Failed, PieceTrace, differences
+from .piece_traces import Failed, GivenOut, PieceTrace, differences
 
 if TYPE_CHECKING:
     from jitlab.capture.rewrite.piece_statements import Statement
@@ -76,6 +76,21 @@ def emit_statement(
 def is_quiet(statement: Statement, reason: Refusal) -> bool:
     """Is there nothing to say of it that Python runs this statement?"""
     return isinstance(statement.node, _QUIET) and reason.source is None
+
+
+def give_out(given: GivenOut, names: MutableMapping[str, Any]) -> None:
+    """Assign the names, and do what was put off, in order."""
+    for bound, effect, values in given:
+        for name, value in bound:  # `a, b = b, a`: both are read before one is assigned
+            names[name] = value
+        if effect is None:
+            continue
+        started = time.perf_counter_ns() if events.active() else 0
+        try:
+            effect.function(*values)
+        finally:
+            if started:
+                emit_statement("put_off", Message("refused.put_off"), spans(effect.source), started)
 
 
 class Observer:

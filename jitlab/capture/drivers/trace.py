@@ -23,7 +23,7 @@ from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import Graph, Node, Source, Symbolic, plain
 from jitlab.ir.graphs.graph import must_run
-from jitlab.ir.plans.call_forms import Argument, Fixed, Output, Packed
+from jitlab.ir.plans.call_forms import Argument, Fixed, GivingOut, Output, Packed
 from jitlab.messages import Message
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.views import Reshape, View, transpose_view
@@ -83,6 +83,7 @@ class Trace:
     next_entry: int = FIRST_ENTRY  # calls through Python, after which a C function is thought of
     near: Sequence[Any] = ()  # executables of other sizes, of which one may serve it; until it is compiled
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
+    effects: Sequence[Any] = ()  # what it gives out when it has run
     changes: Changes | None = None  # what a call changes of the lists, dicts and objects that it is passed
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -115,7 +116,11 @@ class Trace:
         """What a call gives, told for machine code. `leaf_of`: the leaf of an input, by its number or its place."""
         if self.changes is not None:
             raise Undescribed("machine code changes no containers")
-        return _told(self.build, leaf_of)
+        result = _told(self.build, leaf_of)
+        if not self.effects:
+            return result
+        given = (Packed(tuple, tuple(_told(build, leaf_of) for build in effect.values)) for effect in self.effects)
+        return GivingOut(tuple, (result, *given), tuple(effect.function for effect in self.effects))
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """The guards beyond the signature hold for these argument leaves."""

@@ -43,6 +43,7 @@ class Read:
     place: Place
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
     # "lacks" (an attribute), "not own" (an attribute that its class has), "generator" (of random numbers)
+    # "typed" (a container that only gets something)
     # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,), (type, type)
     want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
@@ -344,6 +345,7 @@ def lookup_of(
     layouts: Sequence[Layout],
     attributes: Sequence[Attributes],
     defaults: Mapping[Any, tuple[Any, Any]],
+    apart: Sequence[tuple[str, str]] = (),
 ) -> Lookup:
     """The lookup of one trace; it takes the call's arguments where there is a call."""
     writer = _Writer(constants, inputs)
@@ -363,6 +365,8 @@ def lookup_of(
     writer.distinct(writer.arrays, "array")
     writer.distinct(writer.containers, "object")
     writer.distinct(writer.generators, "object")
+    for one, other in apart:
+        writer.guard(f"{one} is {other}", "", partial(Change, "aliasing", one, "an object of its own", "another one, too"))
     for number_guard in number_guards:
         writer.number(*number_guard)
     for value_guard in value_guards:
@@ -482,8 +486,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
     kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
     if read.kind == "array":
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {constants.name(want[2])}"
-    if read.kind == "number":
-        return kind
+    if read.kind in ("number", "typed"):  # the names of a module are no container of the user's
+        return f'{kind} or "__builtins__" in {name}' if want[0] is dict else kind
     if read.kind == "generator":
         return f"{kind} or type({name}._bit_generator) is not {constants.name(want[1])}"
     if read.kind == "equal":

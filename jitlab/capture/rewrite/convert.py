@@ -15,11 +15,12 @@ import re
 import textwrap
 import types
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab.capture.positions import register, register_added
 from jitlab.ir.texts import keep_text
 from jitlab.support import locks, trees
+from jitlab.support.later import Later
 from jitlab.support.lazy import Kept, OfEach
 
 from .flow_rewrite import (
@@ -39,6 +40,11 @@ from .flow_rewrite import (
 from .recursion_limit import room_for
 from .splitting import FRAME_CALLS
 from .staleness import is_compiled_from, may_have_changed, texts_of
+
+if TYPE_CHECKING:
+    from . import effect_statements
+else:  # many functions only compute
+    effect_statements = Later(f"{__package__}.effect_statements")
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -494,7 +500,30 @@ class Converter(FlowConverter):
             value = self.hook("spread", node.value, value)
         return ast.copy_location(ast.Starred(value, node.ctx), node)
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+    # ---- what only gives something out
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        return self._put_off(node) or self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        return self._put_off(node) or self._assignment(node)
+
+    def _put_off(self, node: ast.Expr | ast.Assign) -> list[ast.stmt] | None:
+        """Such a statement may be done after what is captured behind it."""
+        found = effect_statements.giving(node) if _may_give(node) else None
+        if found is None:
+            return None
+        whole = trees.copied(node)
+        otherwise = self._assignment(whole) if isinstance(whole, ast.Assign) else self.generic_visit(whole)
+        assert isinstance(otherwise, ast.stmt)
+        return effect_statements.with_later(found, node, self.hook, self.visit, self._receiver, self.mangled, [otherwise])
+
+    def _receiver(self, name: ast.Name) -> ast.expr:
+        """A container that gets something: under a name around the function it is not read."""
+        if self._is_local(self.mangled(name.id)):
+            return self.visit(name)  # type: ignore[no-any-return]
+        return self.hook("receiver", name, ast.Constant(self.mangled(name.id)))
+
+    def _assignment(self, node: ast.Assign) -> ast.AST:
         value = self.visit(node.value)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
             value = self.hook("unpack", node.value, value)
@@ -557,6 +586,13 @@ class Converter(FlowConverter):
 
 #: Builtins that take a generator's items one by one.
 _REDUCING = frozenset({"any", "all", "sum", "min", "max"})
+
+
+def _may_give(node: ast.Expr | ast.Assign) -> bool:
+    """A call, or a store into something, whose value nobody takes."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call)
+    return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Subscript))
 
 
 class _Visited(ast.expr):

@@ -31,6 +31,8 @@ HOOK = "__jl__"
 ADDED = "__jl_"
 #: The function that a loop of a cell is.
 LOOP = f"{ADDED}loop"
+#: The function that gives something out later, and what says that it may (effect_statements.py).
+EFFECT, GIVEN = f"{ADDED}effect__", f"{ADDED}given__"
 #: Functions that look at the frame they are called in: where one is called, control flow stays as it stands.
 _LOOK_AT_FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
@@ -280,10 +282,14 @@ class FlowConverter(ast.NodeTransformer):
         self.generic_visit(node)
         for handler in node.handlers:
             handler.type = self.hook("caught", handler, *([] if handler.type is None else [handler.type]))
-        if node.handlers:
-            with_ = ast.With([ast.withitem(self.hook("trying", node.body[0]))], node.body)
-            node.body = [ast.copy_location(with_, node.body[0])]
+        if node.handlers or node.finalbody:
+            node.body = self._tried(node.body, "trying" if node.handlers else "inside_try")
+        if node.orelse and node.finalbody:
+            node.orelse = self._tried(node.orelse, "inside_try")
         return node
+
+    def _tried(self, body: list[ast.stmt], hook: str) -> list[ast.stmt]:
+        return [ast.copy_location(ast.With([ast.withitem(self.hook(hook, body[0]))], body), body[0])]
 
     # ---- expressions
     def _deferred(self, *nodes: ast.expr) -> bool:

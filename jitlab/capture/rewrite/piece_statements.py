@@ -8,17 +8,24 @@ import copy
 import types
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Literal, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from jitlab.capture.drivers.helpers import Helpers
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
 from jitlab.ir import Source
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
 from .flow_rewrite import may_jump
 from .splitting import Group, Step, may_work, split
+
+if TYPE_CHECKING:
+    from . import effect_statements
+else:  # for statements of programs in pieces
+    effect_statements = Later(f"{__package__}.effect_statements")
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -59,6 +66,11 @@ class Statement:
         return Source(
             self.program.filename, node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or -1
         )
+
+    @cached_property
+    def received(self) -> effect_statements.Received:
+        """The names of what it only gives something to."""
+        return effect_statements.only_received([self.node])
 
     def plain(self) -> types.CodeType:
         """What Python runs."""

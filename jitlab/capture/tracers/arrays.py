@@ -127,6 +127,7 @@ class Arrays(Loops):
 
     policy = Policy()
     has_kinds = False  # of a number only a run knows which kind it is (number_kinds.py)
+    in_tries = 0  # bodies of the program's `try` that are being recorded, those with a `finally` alone among them
     guarded = 0  # bodies of the program's `try` that are being recorded
     in_numpy = False  # NumPy's own source runs, for a call of the program's that explains its errors
 

@@ -134,6 +134,12 @@ class Packed:
 
 
 @dataclass(frozen=True)
+class GivingOut(Packed):
+    """A result, and what is given out when it is made: `items` are the result and a tuple for each of the functions `names`,
+    which are called with it in order."""
+
+
+@dataclass(frozen=True)
 class CallForm:
     """`given` arguments by position, then those of these `names`, with their `values`; before them `reads`. `inputs`: of each
     parameter of the graph the leaf. `distinct`: pairs of leaves, and of containers, that are different objects. `writes`:

@@ -21,15 +21,15 @@ from .compiling import MachineCode, background, final_tier, kept_code, machine_c
 from .cpu_schedule import Scheduled, scheduled
 from .cpu_shape import shape
 from .emit import codegen
+from .peaks import known_peaks
 from .preparing import preparation
 
 if TYPE_CHECKING:
     from . import listing as listings
-    from . import peaks
     from .calls import python_way
 else:
     python_way = Later(f"{__package__}.calls.python_way")
-    listings, peaks = Later(f"{__package__}.listing"), Later(f"{__package__}.peaks")
+    listings = Later(f"{__package__}.listing")
 
 
 class CpuTarget(Target):
@@ -122,7 +122,7 @@ class CpuTarget(Target):
         return machine.is_loaded()
 
     def known_peaks(self) -> Peaks | None:
-        return peaks.known_peaks()
+        return known_peaks()
 
 
 CPU = CpuTarget()

@@ -18,6 +18,7 @@ OTHERWISE, TABLE = ITEMS, ITEMS + 8
 #: Functions of Python's that the code calls -> their type.
 _FUNCTIONS = {
     "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)", "PyObject_CallNoArgs": "ptr (ptr)",
+    "PyObject_Call": "ptr (ptr, ptr, ptr)",
     "PyObject_RichCompareBool": "i32 (ptr, ptr, i32)", "PyObject_IsTrue": "i32 (ptr)",
     "Py_IncRef": "void (ptr)", "Py_DecRef": "void (ptr)",
     "PyErr_CheckSignals": "i32 ()", "PyErr_Restore": "void (ptr, ptr, ptr)", "PyErr_Clear": "void ()",

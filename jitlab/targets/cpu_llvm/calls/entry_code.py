@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir.plans.call_forms import Argument, CallForm, Output, Packed
+from jitlab.ir.plans.call_forms import Argument, CallForm, GivingOut, Output, Packed
 from jitlab.support import native_call_log
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -203,6 +203,8 @@ class EntryCode:
     def _value(self, gives: Any) -> str:
         """A new reference."""
         code = self.code
+        if isinstance(gives, GivingOut):
+            return self._giving_out(gives)
         if isinstance(gives, Packed):
             return self._packed(gives)
         if isinstance(gives, Output):
@@ -226,6 +228,16 @@ class EntryCode:
         else:
             made = code.call("PyNumber_Float" if number is float else "PyNumber_Long", f"ptr {scalar}")
         return self._owns(made)
+
+    def _giving_out(self, gives: GivingOut) -> str:
+        result, code = self._value(gives.items[0]), self.code
+        for function, values in zip(gives.names, gives.items[1:], strict=True):
+            given = self._value(values)
+            done = self._owns(code.call("PyObject_Call", f"ptr {code.object(function)}", f"ptr {given}", "ptr null"))
+            for value in (given, done):
+                self.owned.remove(value)
+                code.call("Py_DecRef", f"ptr {value}")
+        return result
 
     def _packed(self, gives: Packed) -> str:
         code, kind = self.code, gives.kind.__name__.capitalize()

@@ -1,0 +1,322 @@
+"""What a piece gives out when it has run: what it prints, and puts into lists, dicts, sets and objects of the user's.
+
+Nobody can tell as long as nothing behind it reads the receiver, runs unknown code, writes into an array that others have, draws
+a random number or takes long: where something does, the piece ends before it. A run that raises has given out nothing, and
+Python does all of it in order.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.control.purity import is_plain_key
+from jitlab.capture.numpy_calls.numpy_traits import a_kind
+from jitlab.capture.positions import here
+from jitlab.capture.state import NOTHING_STORED
+from jitlab.capture.tracers.arrays import Place
+from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.ir import Extent, Node, Source
+from jitlab.ops.base import Elementwise
+from jitlab.ops.control_flow import Loop
+from jitlab.ops.host_operations import HostCall
+from jitlab.ops.runtime_checks import Check
+from jitlab.support.lazy_dataclass import dataclass
+
+from .piece_traces import RECEIVERS, EndPiece, Given, Namespace, Receiver, StoresOutside
+from .trace import Build, Structure
+
+if TYPE_CHECKING:
+    from .pieces import CellCapture
+
+#: What an attribute will hold: a text that is made later.
+UNKNOWN: Any = type("Unknown", (), {})()
+#: What is printed is not put off for longer.
+MOST_NS = 100_000_000
+#: What NumPy takes for an element of most operations; others may take so much for each pair of an element and a row.
+_ELEMENT_NS, _OF_ROW_NS = 2, 2
+
+
+@dataclass(eq=False)
+class Effect:
+    """Something that is given out: a function of values, the names that are assigned by then, and where it stands."""
+
+    function: types.FunctionType
+    values: tuple[Any, ...]
+    names: Namespace
+    kind: str
+    source: Source | None
+
+
+@dataclass
+class Token:
+    """A statement that may be put off. `receiver`: the container or object that gets something."""
+
+    putting: PutOff
+    kind: str
+    is_text: bool
+    receiver: Any = None
+    attribute: str = ""
+
+    def put_off(self, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
+        self.putting.add(self, effect, values, around)
+
+
+@dataclass
+class PutOff:
+    """What a recording has put off so far."""
+
+    capture: CellCapture
+    effects: list[Effect] = field(default_factory=list)
+    changed: dict[int, Receiver] = field(default_factory=dict)  # by their ids, containers that got something
+    stored: dict[tuple[int, str], Any] = field(default_factory=dict)  # by object and name, what attributes will hold
+    owners: dict[int, Any] = field(default_factory=dict)  # those objects
+    values_before: dict[int, Node] = field(default_factory=dict)  # by the ids of inputs, their values before the first
+    given: list[tuple[Cell, Node]] = field(default_factory=list)  # arrays that were given, and what they held
+    containers: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)  # the program's own that were given, with items
+    first_node: int = 0
+
+    def mark(self) -> Any:
+        return (
+            list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
+            list(self.given), list(self.containers), self.first_node,
+        )  # fmt: skip
+
+    def rollback(self, mark: Any) -> None:
+        """Forget what was put off since `mark`; all of it where that was before the first."""
+        (
+            self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
+            self.first_node,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0)  # fmt: skip
+
+    # ---- may it be put off?
+    def token(self, what: tuple[Any, ...], receiver: Any) -> Token | None:
+        kind, attribute, keys, _, is_text = what
+        if kind == "print":
+            return Token(self, kind, is_text)
+        if kind == "attribute":
+            return Token(self, kind, is_text, receiver, attribute) if self._takes(receiver, attribute) else None
+        first = receiver if isinstance(receiver, Receiver) else self._held(receiver, attribute) if attribute else None
+        return None if first is None or not self._receives(first, keys, kind) else Token(self, kind, is_text, first)
+
+    def _takes(self, owner: Any, name: str) -> bool:
+        """A store under this name runs no code of anybody's, and is seen by who reads the attribute."""
+        kind = type(owner)
+        if isinstance(owner, (type, types.ModuleType, Tensor, Receiver, np.ndarray, np.generic)) or is_plain_key(owner):
+            return False
+        if id(owner) not in self.capture.places or getattr(kind, "__jitlab_variable__", False):
+            return False
+        if not isinstance(getattr(owner, "__dict__", None), dict) or not _looks_up_plainly(kind):
+            return False
+        found, sets = _in_class(kind, name), _in_class(kind, "__setattr__")
+        return sets is _in_class(object, "__setattr__") and (found is None or not hasattr(type(found), "__set__"))
+
+    def _held(self, owner: Any, name: str) -> Receiver | None:
+        """The container that is an attribute of an object."""
+        place = self.capture.places.get(id(owner))
+        fields = getattr(owner, "__dict__", None)
+        if place is None or type(fields) is not dict or name not in fields or (id(owner), name) in self.stored:
+            return None
+        if not _looks_up_plainly(type(owner)) or _in_class(type(owner), name) is not None:
+            return None
+        value = fields[name]
+        if type(value) not in (list, dict, set):
+            return None
+        return Receiver(value, Place(f"{place.code}.{name}", lambda: value, "attribute"), f"{type(owner).__name__}.{name}")
+
+    def _receives(self, first: Receiver, keys: tuple[Any, ...], kind: str) -> bool:
+        """A container that is found by these keys, one in the other, may get something; what it is becomes guards."""
+        found, levels = first, [first]
+        for key in keys:
+            value, is_dict = found.value, type(found.value) is dict
+            if id(value) in self.changed or not (key in value if is_dict else type(value) is list and _is_index(key, value)):
+                return False
+            place = found.place.item(key, self.capture.constants.text(key))
+            found = Receiver(value[key], place, f"{found.text}[{key!r}]")
+            levels.append(found)
+        if any(type(level.value) not in (list, dict, set) or self._is_read(level.value) for level in levels):
+            return False
+        if type(found.value) not in RECEIVERS[kind]:
+            return False
+        for n, level in enumerate(levels):
+            self.capture.received_under((id(level.value), f"receiver {n} {level.place.code}"), level)
+        self.capture.keep.append(found.value)
+        self.changed[id(found.value)] = found
+        return True
+
+    def _is_read(self, container: Any) -> bool:
+        capture = self.capture
+        known = capture.mirrors.get(capture.copy_of.get(id(container), 0))
+        is_namespace = type(container) is dict and "__builtins__" in container
+        return is_namespace or id(container) in capture.tables or (known is not None and known[1] is container)
+
+    # ---- it is
+    def add(self, token: Token, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
+        capture = self.capture
+        shown = token.is_text or token.kind == "print"
+        structure = capture.structure()
+        for n, value in enumerate(values):
+            self._check(token, value, shown=shown, hashed=token.kind in ("add", "item") and (n > 0 or token.kind == "add"))
+            structure.of(value)  # what can't be given ends the piece before it
+        if not self.effects:
+            self.first_node = len(capture.root.nodes)
+            self.values_before = {id(input): input.tensor._cell.node for input in capture.inputs}
+        code = effect.__code__.replace(co_name=around.co_name, co_qualname=around.co_qualname)
+        function = types.FunctionType(code, effect.__globals__, around.co_name)
+        receiver = token.receiver
+        self.effects.append(Effect(function, (receiver, *values), dict(capture.assigned), token.kind, here()))
+        if token.kind == "attribute":
+            self.stored[id(receiver), token.attribute] = UNKNOWN if token.is_text else values[0]
+            self.owners[id(receiver)] = receiver
+
+    def _check(self, token: Token, value: Any, *, shown: bool, hashed: bool) -> None:
+        """A value may be given out later: it is what it is now. `shown`: as a text; `hashed`: it is a key."""
+        if isinstance(value, Tensor):
+            cell = value._cell
+            if cell.memory is not None or cell.kinds is not None or cell.detached or (hashed and not value.is_scalar):
+                raise self._refusal(token.kind, token.receiver)
+            self.given.append((cell, cell.node))
+        elif isinstance(value, (Number, Extent, np.dtype)) or (is_plain_key(value) and type(value) is not tuple):
+            return
+        elif type(value) is tuple:
+            for item in value:
+                self._check(token, item, shown=shown, hashed=hashed)
+        elif hashed or (shown and type(value) not in (list, dict)):
+            raise self._refusal(token.kind, token.receiver)
+        elif type(value) in (list, dict):
+            if self.capture.place_of(value) is None:
+                self.containers.append((value, tuple(_items_of(value))))
+            for item in value.values() if isinstance(value, dict) else value:
+                self._check(token, item, shown=shown, hashed=False)
+            if shown and isinstance(value, dict) and not all(map(is_plain_key, value)):
+                raise self._refusal(token.kind, token.receiver)
+        elif isinstance(value, (set, types.GeneratorType)) or hasattr(type(value), "__next__"):
+            raise self._refusal(token.kind, token.receiver)
+
+    # ---- could anybody tell?
+    def check(self) -> None:
+        """A statement has been captured. Raises where what was put off before it has to be given out first."""
+        if not self.effects:
+            return
+        if not self.capture.root.nodes:  # nothing else is captured
+            raise self.refusal()
+        before = self.values_before
+        for input in self.capture.inputs:
+            if input.tensor._cell.node is not before.get(id(input), input.node):
+                raise EndPiece("effect", "writes_after")
+        if any(cell.node is not node for cell, node in self.given):
+            raise EndPiece("effect", "writes_after")
+        if any(len(now := _items_of(x)) != len(items) or any(a is not b for a, b in zip(now, items, strict=True))
+               for x, items in self.containers):  # fmt: skip
+            raise EndPiece("effect", "writes_after")
+        takes = 0.0
+        for node in self.capture.root.nodes[self.first_node :]:
+            takes += _estimate(node)
+            if _acts(node.op) or takes > MOST_NS:
+                raise EndPiece("effect", "waits")
+
+    def value_of(self, owner: Any, name: str) -> Any:
+        """What an attribute will hold, NOTHING_STORED where nothing is put into it."""
+        if id(owner) in self.owners:
+            if name == "__dict__":
+                raise EndPiece("effect", "reads_given", owner=a_kind(owner))
+            value = self.stored.get((id(owner), name), NOTHING_STORED)
+            if value is UNKNOWN:
+                raise EndPiece("effect", "reads_given", owner=a_kind(owner))
+            return value
+        return NOTHING_STORED
+
+    def before_reading(self, container: Any) -> None:
+        if id(container) in self.changed:
+            raise EndPiece("effect", "reads_given", owner=a_kind(container))
+
+    def refusal(self) -> EndPiece:
+        """Why a program that does nothing else is Python's."""
+        effect = self.effects[0]
+        return self._refusal(effect.kind, effect.values[0], effect.source)
+
+    def _refusal(self, kind: str, owner: Any, source: Source | None = None) -> EndPiece:
+        if kind in ("attribute", "item"):
+            owner = owner.value if isinstance(owner, Receiver) else owner
+            return StoresOutside("effect", "stores", source, owner=a_kind(owner))
+        name = "print" if kind == "print" else f"{'set' if kind == 'add' else 'list'}.{kind}"
+        return EndPiece("effect", "does_more", source, name=name)
+
+    # ---- the trace
+    def builds(self, structure: Structure) -> list[Given]:
+        """What a run gives out, in order: each with the names that it assigns before."""
+        made: list[Given] = []
+        known: Namespace = {}
+        for effect in self.effects:
+            names: list[tuple[str, Build]] = []
+            for name, value in effect.names.items():
+                if name not in known or known[name] is not value:
+                    known[name] = value
+                    names.append((name, structure.of(value)))
+            builds = [structure.of(value) for value in effect.values]
+            made.append(Given(names, effect.function, builds, effect.kind, effect.source))
+        return made
+
+    def apart(self) -> Iterator[tuple[str, str]]:
+        """Pairs of places where the same object must not stand: what is given to one is not read as the other."""
+        capture, dicts = self.capture, [r.place.code for r in self.changed.values() if type(r.value) is dict]
+        for receiver in self.changed.values():
+            for _, original, place, _ in capture.mirrors.values():
+                if type(original) is type(receiver.value):
+                    yield receiver.place.code, place.code
+        read = {owner for owner, _ in capture.found if owner in capture.places} if dicts else set()
+        for owner in capture.keep if read else ():
+            if id(owner) in read and type(getattr(owner, "__dict__", None)) is dict and type(owner) is not types.ModuleType:
+                for code in dicts:
+                    yield code, f"{capture.places[id(owner)].code}.__dict__"
+        for number in self.owners:
+            for _, original, place, _ in capture.mirrors.values():
+                if type(original) is dict:
+                    yield place.code, f"{capture.places[number].code}.__dict__"
+
+
+def _looks_up_plainly(kind: type) -> bool:
+    return _in_class(kind, "__getattribute__") is _in_class(object, "__getattribute__")
+
+
+def _in_class(kind: type, name: str) -> Any:
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
+def _is_index(key: Any, x: list[Any]) -> bool:
+    return type(key) is int and -len(x) <= key < len(x)
+
+
+def _items_of(container: Any) -> list[Any]:
+    if isinstance(container, dict):
+        return [part for item in container.items() for part in item]
+    return list(container)
+
+
+def _acts(op: Any) -> bool:
+    """Does it draw a random number, or call a function of the user's? (A check that fails has Python do it all.)"""
+    if isinstance(op, HostCall):
+        return op.effects and op.code != "check"
+    if isinstance(op, Check):
+        return False
+    inside = [part.op for graph in getattr(op, "graphs", ()) for part in graph.nodes]
+    return any(map(_acts, inside)) if inside else bool(op.has_effects)
+
+
+def _estimate(node: Node) -> float:
+    """What an operation takes at the most, about, in ns."""
+    if isinstance(node.op, Loop):
+        return float("inf")
+    sizes = [int(node.type.size), *(int(source.type.size) for source in node.inputs)]
+    inside = sum(_estimate(part) for graph in getattr(node.op, "graphs", ()) for part in graph.nodes)
+    if isinstance(node.op, Elementwise):
+        return _ELEMENT_NS * sizes[0] + inside
+    return _OF_ROW_NS * float(max(sizes)) ** (1.5 if max(sizes) > 10_000 and not hasattr(node.op, "map") else 1) + inside
+
+
+__all__ = ["Effect", "PutOff", "Token"]

@@ -1,0 +1,261 @@
+"""Statements that only give something out: what of them is captured, and what Python does later, as it was written.
+
+before: print(f"{x.sum():.2f}", end="")
+after:  __jl_given__ = __jl__.gives_out("print", ("print",), (__jl__.name(print, "print"),), None, None)
+        if __jl_given__ is not None:
+            def __jl_effect__(__jl_0): print(f"{__jl_0:.2f}", end="")
+            __jl__.put_off(__jl_given__, __jl_effect__, x.sum())    # captured
+        else:
+            ...                                                     # as any statement
+
+What stands for a value in the later part is a parameter of it. Python evaluates such values one after the other, so a text may
+be made of some of them later only where nothing behind it could change what it shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from jitlab.support import trees
+from jitlab.support.lazy_dataclass import dataclass
+
+from .flow_rewrite import EFFECT, GIVEN, function_node, parameters, placed
+
+#: What stands for the container that gets something, or the object.
+RECEIVER = "__jl_receiver__"
+#: Methods of lists and sets that only take what they are given, with the number of their arguments.
+TAKING = {"append": 1, "add": 1, "insert": 2}
+_TEXTS = frozenset({"str", "repr", "format"})
+_OPTIONS = frozenset({"sep", "end", "flush"})
+_NEVER = (
+    ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.GeneratorExp,
+)  # fmt: skip
+
+
+@dataclass
+class Giving:
+    """A statement in its two parts. `kind`: "print", "attribute", "item", or the method's name. `root`: the name of the
+    receiver, and `attribute` of it that is it. `later`: the statement over names of `values`, in order."""
+
+    kind: str
+    builtins: tuple[str, ...]
+    root: ast.Name | None
+    attribute: str | None
+    keys: tuple[Any, ...]  # by which the receiver is found in a dict or list, one in the other
+    values: list[ast.expr]
+    later: ast.stmt
+    is_text: bool  # a text is made of values
+
+
+def giving(node: ast.stmt) -> Giving | None:
+    """The two parts of a statement that only gives something out; None for any other."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        if isinstance(call.func, ast.Name) and call.func.id == "print":
+            return _printing(node, call)
+        if isinstance(call.func, ast.Attribute) and TAKING.get(call.func.attr) == len(call.args) and not call.keywords:
+            return _taking(node, call, call.func)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        return _storing(node, node.targets[0])
+    return None
+
+
+def _printing(node: ast.Expr, call: ast.Call) -> Giving | None:
+    if any(keyword.arg not in _OPTIONS for keyword in call.keywords):
+        return None
+    parts = _Parts({"print"})
+    args = [parts.of(arg) for arg in call.args]
+    keywords = [ast.copy_location(ast.keyword(k.arg, parts.of(k.value)), k) for k in call.keywords]
+    later = ast.copy_location(ast.Expr(ast.copy_location(ast.Call(call.func, args, keywords), call)), node)
+    return parts.giving("print", None, later, is_text=True)
+
+
+def _taking(node: ast.Expr, call: ast.Call, function: ast.Attribute) -> Giving | None:
+    found = _receiver(function.value)
+    if found is None:
+        return None
+    parts = _Parts()
+    args = [parts.of(arg) for arg in call.args]
+    func = ast.copy_location(ast.Attribute(found[3], function.attr, ast.Load()), function)
+    later = ast.copy_location(ast.Expr(ast.copy_location(ast.Call(func, args, []), call)), node)
+    return parts.giving(function.attr, found, later)
+
+
+def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
+    parts, made = _Parts(), ast.copy_location(ast.Name(RECEIVER, ast.Load()), target)
+    is_attribute = isinstance(target, ast.Attribute)
+    value = parts.value(node.value) if is_attribute and not _is_text(node.value) else parts.of(node.value)
+    found: _Found
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+        found = (target.value, None, (), made)
+        place: ast.expr = ast.copy_location(ast.Attribute(made, target.attr, ast.Store()), target)
+        kind = "attribute"
+    elif isinstance(target, ast.Subscript) and not _has(target.slice, ast.Slice):
+        receiver = _receiver(target.value)
+        if receiver is None:
+            return None
+        found, kind = receiver, "item"
+        place = ast.copy_location(ast.Subscript(found[3], parts.of(target.slice), ast.Store()), target)
+    else:
+        return None
+    return parts.giving(kind, found, ast.copy_location(ast.Assign([place], value), node))
+
+
+#: The name of a receiver, an attribute, keys, and the expression over RECEIVER.
+_Found = tuple[ast.Name, str | None, tuple[Any, ...], ast.expr]
+
+
+def _receiver(node: ast.expr) -> _Found | None:
+    """`a`, `a.b`, and both with subscripts that are constants."""
+    if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        found = _receiver(node.value)
+        if found is None or type(key) not in (str, int):
+            return None
+        root, attribute, keys, owner = found
+        return root, attribute, (*keys, key), ast.copy_location(ast.Subscript(owner, node.slice, ast.Load()), node)
+    made = ast.copy_location(ast.Name(RECEIVER, ast.Load()), node)
+    if isinstance(node, ast.Name):
+        return node, None, (), made
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value, node.attr, (), made
+    return None
+
+
+class _Parts:
+    """Takes the values out of a statement that is done later."""
+
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self.builtins = set(names)
+        self.values: list[ast.expr] = []
+        self.is_text = self.is_unfit = False
+
+    def giving(self, kind: str, found: _Found | None, later: ast.stmt, *, is_text: bool = False) -> Giving | None:
+        if self.is_unfit or any(_has(value, *_NEVER) for value in self.values):
+            return None
+        root, attribute, keys, _ = found or (None, None, (), None)
+        return Giving(
+            kind, tuple(sorted(self.builtins)), root, attribute, keys, self.values, later, is_text or self.is_text
+        )  # fmt: skip
+
+    def of(self, node: ast.expr) -> ast.expr:
+        """The expression with names in the place of its values."""
+        match node:
+            case ast.Constant():
+                return node
+            case ast.JoinedStr():
+                self.is_text = True
+                return ast.copy_location(ast.JoinedStr([self.of(part) for part in node.values]), node)
+            case ast.FormattedValue():
+                spec = None if node.format_spec is None else self.of(node.format_spec)
+                return ast.copy_location(ast.FormattedValue(self.of(node.value), node.conversion, spec), node)
+            case ast.Call(func=ast.Name(id=name), args=[*args], keywords=[]) if name in _TEXTS:
+                self.is_text = True
+                self.builtins.add(name)
+                return ast.copy_location(ast.Call(node.func, [self.of(arg) for arg in args], []), node)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format")):
+                self.is_text = True
+                keywords = [ast.copy_location(ast.keyword(k.arg, self.of(k.value)), k) for k in node.keywords]
+                self.is_unfit |= any(keyword.arg is None for keyword in keywords)
+                return ast.copy_location(ast.Call(node.func, [self.of(arg) for arg in node.args], keywords), node)
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                self.is_text = True
+                right = node.right
+                made = ast.Tuple([self.of(x) for x in right.elts], ast.Load()) if isinstance(right, ast.Tuple) else None
+                right = self.of(right) if made is None else ast.copy_location(made, right)
+                return ast.copy_location(ast.BinOp(node.left, node.op, right), node)
+            case ast.BinOp(op=ast.Add()) if _is_text(node.left) or _is_text(node.right):
+                return ast.copy_location(ast.BinOp(self.of(node.left), node.op, self.of(node.right)), node)
+        self.is_unfit |= self.is_text and not _changes_nothing(node)
+        return self.value(node)
+
+    def value(self, node: ast.expr) -> ast.expr:
+        """A value as a whole."""
+        self.values.append(node)
+        return ast.copy_location(ast.Name(f"__jl_{len(self.values) - 1}", ast.Load()), node)
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Is it known to be a text?"""
+    match node:
+        case ast.Constant(value=str()) | ast.JoinedStr() | ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+            return True
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _TEXTS
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format")):
+            return True
+        case ast.BinOp(op=ast.Add()):
+            return _is_text(node.left) or _is_text(node.right)
+    return False
+
+
+def _changes_nothing(node: ast.expr) -> bool:
+    """It calls builtins and functions of a module like `np.mean` alone: none of them changes what it is given."""
+    for part in trees.walk(node):
+        if isinstance(part, ast.Call):
+            named = isinstance(part.func, ast.Name) and hasattr(builtins, part.func.id)
+            if not named and not (isinstance(part.func, ast.Attribute) and part.func.attr in _LOOKING):
+                return False
+    return True
+
+
+#: Functions and methods that change nothing of what they are given, by their names.
+_LOOKING = frozenset({"mean", "sum", "std", "var", "min", "max", "item", "norm", "sqrt", "abs", "argmax", "argmin", "prod"})
+
+
+def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
+    return any(isinstance(part, kinds) for part in trees.walk(node))
+
+
+#: By the names of receivers that are only that: the keys by which each statement goes on from there, and what it does.
+Received = Mapping[str, Sequence[tuple[tuple[Any, ...], str]]]
+
+
+def only_received(nodes: Sequence[ast.AST]) -> Received:
+    """The names that are read in these statements as receivers alone: what stands under them only gets something."""
+    reads: Counter[str] = Counter()
+    received: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
+    for node in nodes:
+        for part in trees.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                reads[part.id] += 1
+            elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+                reads[part.target.id] += 1
+            elif isinstance(part, (ast.Expr, ast.Assign)):
+                found = giving(part)
+                if found is not None and found.root is not None and found.attribute is None and found.kind != "attribute":
+                    received.setdefault(found.root.id, []).append((found.keys, found.kind))
+    return {name: uses for name, uses in received.items() if len(uses) == reads[name]}
+
+
+def with_later(
+    found: Giving, at: ast.stmt, hook: Callable[..., ast.Call], visited: Callable[[ast.expr], Any],
+    root: Callable[[ast.Name], ast.expr], mangled: Callable[[str], str], otherwise: list[ast.stmt],
+) -> list[ast.stmt]:  # fmt: skip
+    """The statement, converted: put off where that may be, else as `otherwise` has it."""
+    names = [ast.copy_location(ast.Name(name, ast.Load()), at) for name in found.builtins]
+    loads = ast.Tuple([visited(name) for name in names], ast.Load())
+    attribute = found.attribute and mangled(found.attribute)
+    if found.kind == "attribute":
+        assert isinstance(found.later, ast.Assign) and isinstance(found.later.targets[0], ast.Attribute)
+        attribute = found.later.targets[0].attr = mangled(found.later.targets[0].attr)
+    told: Any = (found.kind, attribute, found.keys, found.builtins, found.is_text)
+    what = ast.Constant(told)
+    is_container = found.attribute is None and found.kind != "attribute"
+    receiver = ast.Constant(None) if found.root is None else (root if is_container else visited)(found.root)
+    asked = hook("gives_out", at, what, loads, receiver)
+    given = [f"__jl_{n}" for n in range(len(found.values))]
+    effect = function_node(EFFECT, parameters(RECEIVER, *given), [found.later])
+    loaded = ast.Name(GIVEN, ast.Load())
+    call = ast.Expr(hook("put_off", at, loaded, ast.Name(EFFECT, ast.Load()), *map(visited, found.values)))
+    test = ast.Compare(ast.Name(GIVEN, ast.Load()), [ast.IsNot()], [ast.Constant(None)])
+    made: list[ast.stmt] = [ast.Assign([ast.Name(GIVEN, ast.Store())], asked), ast.If(test, [effect, call], otherwise)]
+    return [placed(statement, at) for statement in made]
+
+
+__all__ = ["Giving", "Received", "giving", "only_received", "with_later"]
