@@ -24,7 +24,7 @@ from jitlab.config import config
 from jitlab.errors import InternalError
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
-from jitlab.ir.size_facts import here, noting
+from jitlab.ir.size_facts import SizeFacts, here, noting
 from jitlab.lower import lower
 from jitlab.passes import copy_at_devices, run_passes
 from jitlab.runtime import Executable, is_watched, kept_plans
@@ -33,8 +33,9 @@ from jitlab.support.later import Later
 from jitlab.targets.devices import target_for
 
 if TYPE_CHECKING:
-    from jitlab.runtime import clustering_dumps, dumps
-else:  # where a flag asks for them
+    from jitlab.runtime import clustering_dumps, data_sizes, dumps
+else:  # where a flag, or a program, asks for them
+    data_sizes = Later("jitlab.runtime.data_sizes")
     clustering_dumps, dumps = Later("jitlab.runtime.clustering_dumps"), Later("jitlab.runtime.dumps")
 
 
@@ -42,6 +43,9 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
     """Compile what was captured. Gives what runs the trace; one that must not run raises its InternalError at each call."""
     near, trace.near = trace.near, ()
     try:
+        if trace.graph.sizes and data_sizes.sized_by_data(trace.graph):
+            with noting(SizeFacts()):
+                return _compiled(trace, options, near)
         late = None if _is_seen(trace) else (_late(trace, options, near) if near else None) or _from_disk(trace, options)
         if late is not None:
             trace.executable = late
@@ -108,17 +112,20 @@ def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
     raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
 
 
-def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
+def _compiled(trace: Trace, options: Options, near: Sequence[Any] = ()) -> Callable[[Sequence[Any]], list[Any]]:
     options = settled(options)
     graph = simplified(trace.graph, options, trace.name, trace.number)
     clustering = clustered(graph, options, trace.name)
     if options.scopes:
         warn_of_unmet(trace.graph, clustering.graph)
     with noting(None):
-        executable = runnable(
-            clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes,
-            lasting=trace.lasting, captured=trace.graph, options=options,
-        )  # fmt: skip
+        make: Callable[..., Executable] = partial(runnable, clustering)
+        if graph.sizes and data_sizes.sized_by_data(graph):
+            make = partial(data_sizes.SizedByData, clustering, lower, target_for, asked=trace.asked, near=near)
+        executable = make(
+            function=trace.name, trace=trace.number, level=options.level, writes=trace.writes, lasting=trace.lasting,
+            captured=trace.graph, options=options,
+        )
     executable.facts = here.facts
     with noting(None):
         _dump(clustering, trace, executable)

@@ -43,7 +43,7 @@ CHANGES = Message("refused.changes")
 def reason_of_run(error: Exception) -> Refusal:
     """Why what was captured has to run as Python after all."""
     made = getattr(error, "_jitlab_made", ())
-    if isinstance(error, (NotReplayable, Foreign)):
+    if isinstance(error, (errors.Unfit, Foreign)):
         return Refusal(error.code, error.said, error.source, error.met, made)
     if isinstance(error, errors.InternalError):
         return Refusal("internal", said_of(error), made=made)

@@ -15,7 +15,8 @@ import numpy as np
 
 from jitlab import events
 from jitlab.errors import CaptureError, Unfit
-from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
+from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving, size_facts
+from jitlab.ir.size_facts import noting
 from jitlab.ops.build_nodes import constant
 from jitlab.ops.random_draws import Address
 from jitlab.support.address_space import ask_for
@@ -100,7 +101,7 @@ class Capture(Arrays):
         try:
             with (
                 events.busy, self.graph.building(), positions(here), proving(self.bounds),
-                called_by_nobody(self.root.deciding),
+                called_by_nobody(self.root.deciding), noting(size_facts.here.facts),
             ):  # fmt: skip
                 yield self
         except Exception as error:

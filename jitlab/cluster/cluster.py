@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,7 @@ from jitlab.ir import (
     told_kind,
     told_node,
 )
+from jitlab.ir.graphs.graph import symbols_of
 
 from .candidates import Study, draws_or_checks, is_constant, is_silent, unsupported
 from .decided import decided
@@ -220,7 +221,10 @@ class _Result:
                 waiting[b] += 1
         ready = [step for step, count in waiting.items() if count == 0]
         heapq.heapify(ready)
-        steps: list[Cluster | Node] = list(self._loose_constants(cluster_of))
+        constants = self._loose_constants(cluster_of)
+        decided = {name for node in self.operations for name in getattr(node.op, "by_data", ())}
+        by_data = {node: names for node in constants if (names := symbols_of(node) & decided)} if decided else {}
+        steps: list[Cluster | Node] = [node for node in constants if node not in by_data]
         done = 0
         while ready:
             step = heapq.heappop(ready)
@@ -231,6 +235,11 @@ class _Result:
                 steps += [made] if made.nodes else []
             elif not is_constant(made) and not is_silent(made):
                 steps.append(made)
+                for constant, names in list(by_data.items()) if getattr(made.op, "by_data", ()) else ():
+                    names -= set(made.op.by_data)
+                    if not names:
+                        steps.append(constant)
+                        del by_data[constant]
             for reader in readers.get(step, ()):
                 waiting[reader] -= 1
                 if waiting[reader] == 0:
@@ -238,7 +247,7 @@ class _Result:
         assert done == len(waiting), "the clusters form a cycle"
         return [*steps, *(node for node in dict.fromkeys(self.graph.outputs) if is_silent(node))]
 
-    def _loose_constants(self, cluster_of: Mapping[Node, Cluster]) -> Iterable[Node]:
+    def _loose_constants(self, cluster_of: Mapping[Node, Cluster]) -> list[Node]:
         inside = {source for node in self.operations if node in cluster_of for source in node.inputs}
         outside = {source for node in self.operations if node not in cluster_of for source in node.inputs}
         outside.update(self.graph.outputs)
@@ -256,7 +265,7 @@ class _Result:
                     continue
                 if producer in cluster_of and cluster_of[producer] is cluster_of.get(consumer):
                     continue
-                size = producer.type.nbytes if producer in consumer.inputs else 0
+                size = producer.type.told_bytes if producer in consumer.inputs else 0
                 a = self.number[producer]
                 if part.contraction is not None and part.candidate[a] and part.candidate[b]:
                     groups = part.contraction.group(a), part.contraction.group(b)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from jitlab.ir import LARGEST, Apart, Node, Reason
-from jitlab.ops.host_operations import Item
+from jitlab.ir.graphs.graph import symbols_of
+from jitlab.ops.host_operations import HostCall, Item
 from jitlab.support.lazy import lazy
 
 from .candidates import Study, is_constant, is_control, is_one_of_several, is_silent, unsupported
@@ -42,6 +43,11 @@ def contracted(study: Study) -> Partition:
     return partition
 
 
+def _lengths_of(node: Node) -> set[str]:
+    """The symbols in what an operation is and in the constants that it reads."""
+    return symbols_of(node).union(*(symbols_of(source) for source in node.inputs if is_constant(source)))
+
+
 class Partition:
     """The groups of candidates; a group is known by one of its operations' numbers."""
 
@@ -58,11 +64,20 @@ class Partition:
         """Data, control, and one from each operation with an effect to the next where effects stay in program order, and so
         for what may raise between them."""
         effect, raising = -1, list[int]()
+        refusing: list[int] = []  # before an error of what follows it is known whether the graph is for these data
         by_name = {node.name: i for i, node in enumerate(self.operations)} if self._has_control() else {}
+        deciding = {name: i for i, node in enumerate(self.operations) for name in getattr(node.op, "by_data", ())}
         for i, node in enumerate(self.operations):
             for source in self.study.inputs(node):
                 if source in self.number:
                     yield self.number[source], i
+            for name in _lengths_of(node) if deciding else ():
+                if deciding.get(name, i) != i:  # it runs where the data have decided
+                    yield deciding[name], i
+            if self.options.errors_in_order and node.op.may_raise:
+                yield from ((before, i) for before in refusing)
+                if isinstance(node.op, HostCall) and node.op.types:
+                    refusing.append(i)
             for name in node.attrs.get("^", ()):
                 if name in by_name:
                     self.control.setdefault(i, []).append(by_name[name])

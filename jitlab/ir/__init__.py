@@ -4,7 +4,7 @@ Parts, in the order of the data: types, size_facts, extents, bounds, options, te
 """
 
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
-from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
+from .extents import Extent, Moving, NotRolled, Poly, Symbolic, alike, bind_extents, evaluate_extent, plain, poly, symbol_of
 from .graphs.bodies import Nest, every_node, inner_nodes
 from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
 from .graphs.graph import (
@@ -154,7 +154,9 @@ __all__ = [
     "as_length",
     "attributes",
     "at_least",
+    "alike",
     "bind_extents",
+    "symbol_of",
     "building_nothing",
     "current_bounds",
     "current_graph",

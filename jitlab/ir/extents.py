@@ -7,7 +7,7 @@ the same Program text share one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
@@ -346,6 +346,20 @@ def symbols_in(x: Any) -> set[str]:
 def plain(shape: Iterable[int]) -> tuple[int, ...]:
     """A shape without its polynomials, for NumPy and for people."""
     return tuple(int(n) for n in shape)
+
+
+def symbol_of(n: int) -> str | None:
+    """The symbol that an extent is; None for any other."""
+    terms = n.expr.terms if isinstance(n, Extent) else ()
+    return terms[0][0][0] if len(terms) == 1 and len(terms[0][0]) == 1 and terms[0][1] == 1 else None
+
+
+def alike(mine: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Are two shapes the same today? Of lengths that move their samples are."""
+    return len(mine) == len(theirs) and all(
+        int(m) == int(n) if isinstance(m, Moving) or isinstance(n, Moving) else m == n
+        for m, n in zip(mine, theirs, strict=True)
+    )
 
 
 _NONE: frozenset[str] = frozenset()

@@ -4,7 +4,7 @@ same holds they would do the same, step for step."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitlab.support.transactions import contextmanager, keep
@@ -22,11 +22,12 @@ MOST = 2000
 class SizeFacts:
     """Facts about the sizes of one recording, each a question about a polynomial over its symbols, with the answer.
 
-    `unknown`: something was asked that no fact tells, so that they say nothing of other sizes."""
+    `unknown`: something was asked that no fact tells, so that they say nothing of other sizes. `seen`: the program itself has
+    looked at the sizes of its arguments; of those that the data decide they say all."""
 
     def __init__(self) -> None:
         self.facts: dict[tuple[int, Poly, int], int] = {}
-        self.unknown = False
+        self.unknown = self.seen = False
         self._asked: dict[tuple[int, int, int], Poly] = {}  # by the id of the polynomial: the same is asked again and again
 
     def note(self, question: int, expr: Poly, number: int, answer: int) -> None:
@@ -44,12 +45,20 @@ class SizeFacts:
     def hold(self, values: Mapping[str, int]) -> bool:
         """Are the answers the same for these values of the symbols?"""
         try:
-            return not self.unknown and all(
+            return not (self.unknown or self.seen) and all(
                 _ANSWERS[question](expr.evaluate(values), number) == answer
                 for (question, expr, number), answer in self.facts.items()
             )
         except KeyError:  # of a symbol that is computed of others
             return False
+
+    def hold_of(self, names: Container[str], values: Mapping[str, int]) -> bool:
+        """The same for the facts about these symbols, as far as their values are known."""
+        return not self.unknown and all(
+            _ANSWERS[question](expr.evaluate(values), number) == answer
+            for (question, expr, number), answer in list(self.facts.items())
+            if any(name in names for name in expr.symbols) and all(name in values for name in expr.symbols)
+        )
 
 
 _ANSWERS: dict[int, Callable[[int, int], int]] = {
@@ -79,10 +88,23 @@ def noting(facts: SizeFacts | None) -> Iterator[None]:
         here.facts = before
 
 
+def begun() -> SizeFacts:
+    """The facts that are noted from now on, until the innermost `noting` ends."""
+    if here.facts is None:
+        here.facts = SizeFacts()
+    return here.facts
+
+
 def sizes_are_seen() -> None:
-    """Somebody gets sizes in a form of which nothing can be noted."""
+    """A stage gets sizes in a form of which nothing can be noted."""
     if here.facts is not None:
         here.facts.unknown = True
+
+
+def sizes_are_shown() -> None:
+    """The program gets the sizes of arguments as numbers."""
+    if here.facts is not None:
+        here.facts.seen = True
 
 
 def noted(question: int, expr: Any, number: int, answer: int) -> None:

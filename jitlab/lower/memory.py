@@ -214,6 +214,6 @@ def _copied_bases(
 
 def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     """The record of a copy; `nbytes` where it is not of the whole array."""
-    nbytes = node.type.nbytes if nbytes is None else nbytes
+    nbytes = node.type.told_bytes if nbytes is None else nbytes
     lines = line_text(s.line for s in node.sources) or "line ?"
     return Copy(node, because(code, size_in="clause", name=called(node), bytes=nbytes, lines=lines), nbytes)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType
+from jitlab.ir import ArrayType, symbol_of
 from jitlab.messages import Message
 from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy_dataclass import dataclass
@@ -41,6 +41,7 @@ class HostCall(Operation, eq=False):
     may_raise: ClassVar[bool] = True  # also when its result is not of the trace's type
     flops_per_element: ClassVar[float] = 0
     _name: str = field(init=False, repr=False, default="")
+    by_data: tuple[str, ...] = ()  # symbols of the lengths in `types` that the data decide
 
     def __post_init__(self) -> None:
         name = self.label or getattr(self.function, "__name__", type(self.function).__name__)
@@ -61,6 +62,21 @@ class HostCall(Operation, eq=False):
         if len(self.types) == 1:
             return result
         return tuple(result)
+
+    def found(self, value: Any) -> list[ArrayType]:
+        """What a result of it is."""
+        return [ArrayType(x.shape, x.dtype) for x in (value if len(self.types) != 1 else (value,))]
+
+    def lengths(self, found: Sequence[ArrayType]) -> dict[str, int]:
+        """What the data have decided."""
+        pairs = [pair for type, own in zip(self.types, found, strict=True) for pair in zip(type.shape, own.shape, strict=True)]
+        return {name: n for extent, n in pairs if (name := symbol_of(extent)) in self.by_data and name is not None}
+
+    def another(self, found: Sequence[ArrayType]) -> Exception:
+        """What says that the data have decided on lengths that the recording is not for."""
+        pairs = list(zip(self.types, found, strict=True))
+        type, own = next((pair for pair in pairs if tuple(map(int, pair[0].shape)) != pair[1].shape), pairs[0])
+        return self.function.another(type, own)  # type: ignore[attr-defined, no-any-return]
 
     def result(self, *types: ArrayType) -> ArrayType:
         return self.types[0] if len(self.types) == 1 else ArrayType((), SEVERAL)

@@ -14,7 +14,7 @@ def order_operations(graph: Graph, order: str) -> Graph:
     For a -> b -> c and a -> d -> e: bfs a, b, d, c, e; dfs a, b, c, d, e, which keeps fewer arrays alive. Operations with
     effects stay in program order; so does a graph whose extents are found while it runs.
     """
-    if any(is_definition(node.op) for node in graph.nodes):
+    if graph.sizes or any(is_definition(node.op) for node in graph.nodes):
         return graph
     position = {node: n for n, node in enumerate(graph.nodes)}
     readers: dict[Node, list[Node]] = {node: [] for node in graph.nodes}

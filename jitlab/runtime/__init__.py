@@ -1,6 +1,6 @@
 """Running: code kept by Program text, clusters and host operations in order.
 
-Parts, in the order of the data: size_checks, donation, held, compiled, executable, other_sizes, kept_plans,
+Parts, in the order of the data: size_checks, donation, held, compiled, executable, other_sizes, data_sizes, kept_plans,
 clustering_dumps, dumps.
 """
 

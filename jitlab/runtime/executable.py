@@ -225,15 +225,17 @@ class Executable:
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
         held = Held(self._run_host)
+        here = self  # what goes on: for sizes that the data decide another one
         try:
             for number, step in enumerate(self.clustering.steps):
                 if isinstance(step, Cluster):
-                    self._run_cluster(step, values, in_place)
+                    here._run_cluster(step, values, in_place)
                 elif number < self._held_until and is_told(step):
                     held.add(step, values)
                     values[step] = ()
                 else:
-                    self._run_step(step, values, held)
+                    here._run_step(step, values, held)
+                    here = here._bound(step, values)
                 if number == self._held_until:
                     held.run()
                 for node in self._last_use.get(id(step), ()):
@@ -246,6 +248,10 @@ class Executable:
             for site in self._sites:
                 site.open(started, bool(_watchers))
         return [self._on_host(values[node]) for node in self.graph.outputs]
+
+    def _bound(self, step: Node, values: Mapping[Node, Any]) -> Executable:
+        """What goes on behind an operation that NumPy has run."""
+        return self
 
     def _on_host(self, value: Any) -> Any:
         """A value in NumPy's memory; 0-d ones are NumPy scalars."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from itertools import islice
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,8 @@ def form(x: Any) -> Any:
         return x.dtype, x.shape, x.tobytes()
     if isinstance(x, (tuple, list)):
         return tuple([form(item) for item in x])
+    if kind is FunctionType:
+        return x.__code__, form(x.__defaults__), tuple([form(cell.cell_contents) for cell in x.__closure__ or ()])
     names = field_names(kind)
     if names is not None:
         return kind, tuple([form(getattr(x, name)) for name in names])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.errors import InternalError
-from jitlab.ir import Extent, Graph, Lowered, Node, every_node, plain
+from jitlab.ir import ArrayType, Extent, Graph, Lowered, Node, every_node, plain
 from jitlab.ops.layout.views import Update, View
 
 
@@ -25,8 +25,8 @@ class Sizes:
     def __init__(self, graph: Graph, values: Mapping[str, int]) -> None:
         self.graph, self.values = graph, values
         nodes = list(every_node(graph))
-        #: Symbols that get their values in loops, and from arrays: what depends on them is proved, or checked at each run.
-        self.at_a_run = frozenset(node.op.symbol for node in nodes if hasattr(node.op, "symbol"))
+        #: Symbols that get their values in loops, and from data: what depends on them is proved, or checked at each run.
+        self.at_a_run = frozenset(node.op.symbol for node in nodes if hasattr(node.op, "symbol")) | graph.sizes.keys()
         for node in nodes:
             for extent in (*node.shape, *_extents(node.op)):
                 if self._is_fixed(extent) and not self._is_known(extent):
@@ -51,6 +51,17 @@ class Sizes:
         if array.shape != wanted[0] or array.dtype != wanted[1]:
             found, taken = (f"{dtype}{list(shape)}" for shape, dtype in ((array.shape, array.dtype), wanted))
             self._refuse(node, f"{_name(node)} is {found}, and compiled code would take it for {taken}")
+
+    def found(self, node: Node, value: Any) -> list[ArrayType]:
+        """What an operation has given whose lengths the data decide, otherwise as it was to be."""
+        op = node.op
+        found = op.found(value)
+        for own, type in zip(found, op.types, strict=True):
+            wanted = [n if self._is_fixed(n) else None for n in type.shape]
+            shapes = zip(own.shape, wanted, strict=False)
+            if own.dtype != type.dtype or own.ndim != type.ndim or any(n is not None and m != n for m, n in shapes):
+                self._refuse(node, f"{_name(node)} is {own}, and compiled code would take it for {type}")
+        return found  # type: ignore[no-any-return]
 
     def check_buffers(self, lowered: Lowered) -> None:
         """The memory that a Program gets for its inputs and outputs is as large as its own loops take it to be."""

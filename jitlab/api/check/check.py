@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 
 from jitlab import events
 from jitlab.config import config
-from jitlab.errors import OptionError
+from jitlab.errors import OptionError, Unfit
 from jitlab.ir import NO_OVERRIDES, Cluster, Graph, Node, Overrides, bind_extents, is_operation
+from jitlab.ir.graphs.graph import decided_by
 from jitlab.messages import units
 from jitlab.ops.base import Elementwise
 from jitlab.ops.library_operations import Library
@@ -160,6 +162,15 @@ def check_calls(function: str, calls: Iterable[tuple[Any, Sequence[Any]]], pause
     return Check(function, tuple(outputs), "", time.perf_counter() - started)
 
 
+@contextmanager
+def lengths_served() -> Iterator[None]:
+    """Inside, it is no check where the data decide on lengths that compiled code is not for."""
+    try:
+        yield
+    except Unfit as refusal:
+        raise Refused(f"{refusal.said}: call it some times with such data first.") from None
+
+
 def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = lambda: None) -> list[OutputCheck]:
     """Every output of every cluster, on these arguments. Raises Refused."""
     graph: Graph = executable.graph
@@ -172,7 +183,7 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
             f"The check would keep {units.size(needed)} of values, more than jl.config.copy_limit_bytes, which is"
             f" {units.size(config.copy_limit_bytes)}."
         )
-    with keeping_random_state(graph, arguments=arguments), np.errstate(all="ignore"):
+    with keeping_random_state(graph, arguments=arguments), np.errstate(all="ignore"), lengths_served():
         study = Study(executable, list(arguments), pause)
         rows = study.passes()
         for cluster in executable.clustering.clusters:
@@ -191,6 +202,8 @@ class Study:
         self.plan = executable.plan.title
         self.drawn: dict[Node, States] = {}  # before each node that draws
         self.values = op_by_op(self.graph, arguments, self.drawn)
+        for node in self.graph.nodes:
+            self.symbols |= decided_by(node.op, self.values[node])
 
     def cluster(self, cluster: Cluster) -> list[OutputCheck]:
         """The outputs of a cluster for NumPy's inputs."""
@@ -281,8 +294,7 @@ def op_by_op(graph: Graph, arguments: Sequence[Any], before: dict[Node, States] 
                 values[node] = node.op.run(known, inputs)
                 continue
             values[node] = bind_extents(node.op, known).numpy(*inputs)
-            if hasattr(node.op, "symbol"):
-                known[node.op.symbol] = int(values[node])
+            known |= decided_by(node.op, values[node])
     return values
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import Graph, Node, bind_extents
+from jitlab.ir.graphs.graph import decided_by
 from jitlab.ops.base import Elementwise, Generated, Operation, Reduction
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.concatenation import Concatenate
@@ -73,8 +74,8 @@ def reference(nodes: Sequence[Node], values: dict[Node, Value], symbols: Mapping
         for node in nodes:
             if node not in values:
                 values[node] = _value(node, [values[source] for source in node.inputs], known)
-            if hasattr(node.op, "symbol") and not hasattr(node.op, "graphs"):
-                known[node.op.symbol] = int(values[node].value)
+            found: Any = values[node]
+            known |= decided_by(node.op, tuple(x.value for x in found) if isinstance(found, tuple) else found.value)
 
 
 def _value(node: Node, inputs: Sequence[Value], symbols: Mapping[str, int]) -> Any:

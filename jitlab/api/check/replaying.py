@@ -15,6 +15,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.ir import Graph, Node, bind_extents, is_operation
+from jitlab.ir.graphs.graph import decided_by
 from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, generators_of, random_states, set_random_states
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -129,8 +130,8 @@ def _each(
                 elif is_operation(node):
                     last, before = spans[-1]
                     spans[-1] = last, before + spent
-                if hasattr(node.op, "symbol"):
-                    known[node.op.symbol], moving = int(value), True
+                if found := decided_by(node.op, value):
+                    known, moving = {**known, **found}, True
             del inputs
             for source in done.get(node, ()):
                 del values[source]

@@ -290,7 +290,7 @@ def outputs_of(result: Any, known: frozenset[str], unknown_rank: frozenset[str])
     """The form of a result. Sizes that depend on other symbols than the `known` are None; a shape that depends on an
     argument of unknown rank is unknown."""
     if isinstance(result, Tensor):
-        return TensorSpec(_open_shape(result.shape, known, unknown_rank), result.dtype)
+        return TensorSpec(_open_shape(result.type.shape, known, unknown_rank), result.dtype)
     if isinstance(result, (np.ndarray, np.generic)):
         return TensorSpec(result.shape, result.dtype)
     if getattr(type(result), "__jitlab_variable__", False) is True:

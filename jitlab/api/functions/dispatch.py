@@ -11,7 +11,7 @@ from jitlab import errors, events
 from jitlab.api.explaining import Explained, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.ledger import Ledger
-from jitlab.capture import Capture, NotReplayable, Refusal, reason_of_run, spans
+from jitlab.capture import Capture, Refusal, reason_of_run, spans
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call, give_out
 from jitlab.config import config
 from jitlab.ir import Source, outside
@@ -30,7 +30,7 @@ class Dispatched(Explained):
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any  # held while something is recorded
     #: What ends a run so that Python takes the call.
-    given_up_by: ClassVar[tuple[type[Exception], ...]] = (NotReplayable, errors.InternalError)
+    given_up_by: ClassVar[tuple[type[Exception], ...]] = (errors.Unfit, errors.InternalError)
     python_function: Callable[..., Any]
     _signature: Any
     _refused: dict[Any, Refusal]  # kinds of calls that have no trace, and why

@@ -35,7 +35,6 @@ from jitlab.capture import (
     EndPiece,
     Foreign,
     Leaf,
-    NotReplayable,
     Refusal,
     Signature,
     Trace,
@@ -56,6 +55,7 @@ from jitlab.capture import (
 from jitlab.capture.drivers.calls import received
 from jitlab.capture.drivers.piece_traces import OTHERS, USELESS, useless
 from jitlab.capture.drivers.pieces import RECEIVING
+from jitlab.capture.drivers.trace import BY_DATA, outgrow, recorded_anew, usable
 from jitlab.capture.effort import TOO_MUCH, at_most
 from jitlab.capture.positions import PACKAGE
 from jitlab.capture.refusals import CHANGES, reason_of_run
@@ -447,14 +447,14 @@ class Jit(SizeFamilies, Deciding):
         """The trace of a call, recorded where it was not, or why that cannot be."""
         try:
             key, at = self._keyed(values)
-            for trace in self._traces.get(key, ()):
+            for trace in usable(self._traces.get(key, ())):
                 gathered = trace.gather(at)
                 if gathered is not None:
                     return trace, *gathered
             if (refusal := self._refused.get(key)) is not None:
                 return refusal
             with locks.Released(self._lock), self._lock:
-                known = next((known for known in self._traces.get(key, ()) if known.gather(at) is not None), None)
+                known = next((known for known in usable(self._traces.get(key, ())) if known.gather(at) is not None), None)
                 known = known or self._renewed(key, at, serves=True) or (self._other_size(key, at) if of_any_size else None)
                 if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
                     return refusal
@@ -477,6 +477,11 @@ class Jit(SizeFamilies, Deciding):
     # ---- running
     def _gave_up(self, trace: Any, reason: Refusal) -> None:
         """Whoever decides on such calls is told."""
+        if reason.code == BY_DATA:
+            with locks.Released(self._lock), self._lock:
+                if (found := self._recent.get(id(trace))) is not None:
+                    outgrow(self._traces.get(found[1], []), trace, reason.code)
+            self._last = None
         if isinstance(trace, CallTrace):
             trace.stays_compiled = False
             settling.here.given_up = reason, trace.costs.all_calls
@@ -567,7 +572,7 @@ class Jit(SizeFamilies, Deciding):
 
     def _keep(self, key: Any, trace: Trace) -> None:
         known = self._traces.setdefault(key, [])
-        known.insert(0, trace)
+        recorded_anew(known, trace)
         self._in_family(key, trace)
         self._recent[id(trace)] = trace, key
         while len(self._recent) > config.max_traces:
@@ -620,7 +625,7 @@ class PathJit(Jit):
     """Capture mode "trace": the path that the first call takes is what every call with such arguments takes."""
 
     refused_by = (errors.Signal, errors.JitlabError)
-    given_up_by = (NotReplayable, errors.InternalError)
+    given_up_by = (errors.Unfit, errors.InternalError)
     runs_otherwise = "as Python"
 
     def _keyed(self, values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from jitlab.api.retraces.ledger import misfits
 from jitlab.api.retraces.misses import Failed
-from jitlab.capture import Capture, Change, Foreign, NotReplayable, Trace, describe, key_of, leaves_of
+from jitlab.capture import Capture, Change, Foreign, NotReplayable, Refusal, Trace, describe, key_of, leaves_of
+from jitlab.capture.drivers.trace import BY_DATA, outgrow, recorded_anew, usable
 from jitlab.capture.effect_log import Frozen, Memory, Quiet
 from jitlab.capture.guards.tracetypes import FunctionType, function_type, generalised, most_specific
 from jitlab.capture.state import Creation
@@ -101,7 +102,7 @@ class Traces(Dispatched):
         return None if best is None else wide[best]
 
     def _find(self, key: Any, leaves: Sequence[Any]) -> Trace | None:
-        for trace in self._traces.get(key, ()):
+        for trace in usable(self._traces.get(key, ())):
             if trace.fits(leaves):
                 try:
                     self._recent.move_to_end(id(trace))
@@ -109,6 +110,15 @@ class Traces(Dispatched):
                     pass
                 return trace
         return None
+
+    def _gave_up(self, trace: Any, reason: Refusal) -> None:
+        """Of sizes that the data decide another recording may serve."""
+        if reason.code != BY_DATA:
+            return
+        with locks.Released(self._table), self._table:
+            recording = self._recent.get(id(trace))
+            if recording is not None:
+                outgrow(self._traces.get(recording.key, []), trace, reason.code)
 
     def _misfits(self, concrete: ConcreteFunction | None, known: Sequence[Trace], leaves: Sequence[Any]) -> Failed:
         """What keeps a call of a trace's type from the recordings there are."""
@@ -131,7 +141,8 @@ class Traces(Dispatched):
     def _trace(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
         """The recording that a call needs: a new trace, or one more size, layout or aliasing of a known one."""
         concrete = self._dispatch(function_type(values))
-        for known in [] if concrete is None else concrete._recordings.get(key, ()):
+        is_outgrown = any(trace.is_outgrown for trace in self._traces.get(key, ()))
+        for known in [] if concrete is None or is_outgrown else concrete._recordings.get(key, ()):
             if known.trace.fits(leaves):
                 return self._index(known)
         return self._recorded(concrete, key, values, leaves).trace
@@ -212,6 +223,8 @@ class Traces(Dispatched):
         failed = self._misfits(concrete, [recording.trace for recording in known], leaves)
         described = leaves_of(self._signature.names, told or values)
         is_size = not is_new and (is_sample or not concrete.function_type.is_exact)  # of a trace that stands for many
+        by_data = any(recording.trace.is_outgrown for recording in known)  # other sizes than it had before
+        is_size = is_size or by_data
         costs = Costs(concrete._first.trace.costs if is_size and concrete._first is not None else None)
         with costs.spending():
             if is_new:
@@ -231,7 +244,7 @@ class Traces(Dispatched):
         recording = Recording(concrete, key, trace, recorded.outputs, recorded.has_symbolic_sizes, recorded.variables)
         if concrete._first is None:
             concrete._first = recording
-        if is_new or failed or (concrete.function_type.is_exact and not is_sample):
+        if not by_data and (is_new or failed or (concrete.function_type.is_exact and not is_sample)):
             self.ledger.traced(trace, described, costs, failed, started)
         else:  # a size of a trace that stands for many: no retrace
             trace.costs = costs
@@ -345,7 +358,10 @@ class Traces(Dispatched):
         if id(recording.concrete) in self._concretes:
             known = self._traces.setdefault(recording.key, [])
             if all(trace is not recording.trace for trace in known):
-                known.append(recording.trace)
+                if known and known[-1].is_outgrown:
+                    recorded_anew(known, recording.trace)
+                else:
+                    known.append(recording.trace)
         return recording.trace
 
     def _make_room(self) -> None:

@@ -33,7 +33,6 @@ from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES, Source
-from jitlab.ir.size_facts import SizeFacts
 from jitlab.messages import Message
 from jitlab.support import trees
 from jitlab.support.later import Later
@@ -57,7 +56,6 @@ class CallTrace(PieceTrace):
 
     stays_compiled: bool = False  # its calls are not tried as Python any more
     is_regular: bool | None = None  # it may serve other sizes; None: nobody has asked
-    asked: SizeFacts | None = None  # what was asked of sizes while it was recorded
     of_other_size: bool = False  # another trace's machine code serves it
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 

@@ -61,7 +61,7 @@ from .piece_traces import (
 )
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
 from .run_events import Observer, give_out
-from .trace import Trace
+from .trace import Trace, outgrow, recorded_anew, usable
 
 #: Reasons for which a part of the statement may still be captured.
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
@@ -330,11 +330,11 @@ class Driver:
             return self.uncaptured(at, statement.plain_reason)
         if at in self.here.retired:
             return self.uncaptured(at, self.here.retired[at])
-        for trace in self.here.traces.get(at, ()):
+        for trace in usable(known := self.here.traces.get(at, [])):
             gathered = trace.gather(self.cells)
             if gathered is not None:
                 return self.perform(trace, *gathered, at)
-        for trace in (known := self.here.traces.get(at, [])):
+        for trace in usable(known):
             renewed = trace.renewed(self.cells)
             if renewed is not None and (gathered := renewed.gather(self.cells)) is not None:
                 known[:] = [renewed if other is trace else other for other in known]
@@ -362,7 +362,7 @@ class Driver:
             return self.uncaptured(at, reason)
         self.here.statements[at].raised = 0
         known = self.here.traces.setdefault(at, [])
-        known.insert(0, made)
+        recorded_anew(known, made)
         if len(known) > MOST_TRACES:
             self.here.retired[at] = _RETIRED
             known.clear()
@@ -386,7 +386,9 @@ class Driver:
             refusal = error
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             set_random_states(states)
-            return self.replace(at, trace.length, reason_of_run(refusal))
+            reason = reason_of_run(refusal)
+            outgrow(self.here.traces.get(at, []), trace, reason.code)
+            return self.replace(at, trace.length, reason)
         give_out(given, self.names)
         last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:
@@ -554,6 +556,7 @@ class Driver:
                 return None, reason if reason.code else Refusal("effect", Message("refused.nothing"))
             trace.is_silent, trace.run = True, interpreted(trace)
             return trace, reason
+        trace.near = [other.executable for other in self.here.traces.get(at, ())]
         trace.run = self.executor(trace)
         self.observer.traced(trace, failed, started)
         return trace, reason

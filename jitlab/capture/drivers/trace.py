@@ -21,9 +21,11 @@ from jitlab.capture.tracers.symbolic import has_symbolic
 from jitlab.capture.tracers.tensor import Cell, Lock, Path, Tensor
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
-from jitlab.ir import Graph, Node, Source, Symbolic, plain
+from jitlab.ir import Graph, Node, Poly, Source, Symbolic, bind_extents, plain, symbol_of
+from jitlab.ir.extents import symbols_in
 from jitlab.ir.graphs.graph import must_run
 from jitlab.ir.plans.call_forms import Argument, Fixed, GivingOut, Output, Packed
+from jitlab.ir.size_facts import VALUE, SizeFacts, noted
 from jitlab.messages import Message
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.layout.views import Reshape, View, transpose_view
@@ -84,6 +86,8 @@ class Trace:
     near: Sequence[Any] = ()  # executables of other sizes, of which one may serve it; until it is compiled
     executable: Compiled | None = None  # what the stages made of the graph, for reports and replays
     effects: Sequence[Any] = ()  # what it gives out when it has run
+    asked: SizeFacts | None = None  # what was asked of sizes while it was recorded
+    is_outgrown: bool = False  # the data decided on sizes for which the next call that it fits is recorded anew
     changes: Changes | None = None  # what a call changes of the lists, dicts and objects that it is passed
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -208,6 +212,34 @@ class Trace:
                 outputs[n] = np.ascontiguousarray(outputs[n])
 
 
+AnyTrace = TypeVar("AnyTrace", bound=Trace)
+#: The kind of reason for which a run is given up: the data have decided on other sizes.
+BY_DATA = "data_dependent_shape"
+#: Traces of one kind of calls that are recorded because the data decide on other sizes.
+MOST_OF_SIZES = 4
+
+
+def usable(known: Sequence[AnyTrace]) -> Sequence[AnyTrace]:
+    """The traces that a call may run by; none where it is to be recorded anew."""
+    return () if known and known[-1].is_outgrown else known
+
+
+def outgrow(known: list[AnyTrace], trace: AnyTrace, code: str) -> None:
+    """A run of one of these traces was given up. Where the data have decided on sizes that it is not for, the others come
+    before it, and the next call is recorded anew, some times."""
+    at = next((n for n, other in enumerate(known) if other is trace), None)
+    if code == BY_DATA and at is not None:
+        known.append(known.pop(at))
+        trace.is_outgrown = len(known) < MOST_OF_SIZES
+
+
+def recorded_anew(known: list[AnyTrace], trace: AnyTrace) -> None:
+    """Another trace of such calls, which is tried first."""
+    if known:
+        known[-1].is_outgrown = False
+    known.insert(0, trace)
+
+
 def check_target(target: np.ndarray[Any, Any], path: str) -> None:
     """An array that is written can be written, and none of its elements lies where another does: what is written is copied
     into it whole."""
@@ -238,9 +270,6 @@ def for_calls(trace: Trace, capture: Capture, positions: list[int]) -> Trace:
     for input in arguments:
         input.value = None
     return trace
-
-
-AnyTrace = TypeVar("AnyTrace", bound=Trace)
 
 
 def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars: bool = True) -> Trace:
@@ -422,8 +451,21 @@ class Structure:
                 leaf.path = (*lies, *tensor._path)
             else:
                 leaf.output = self.output(tensor.node())
+            if self.capture.root.sizes and leaf.path:
+                leaf.sizes = self.sizes_in(leaf)
         written = ((n, x) for n, x in enumerate(self.capture.inputs) if x.tensor._cell.written and type(x.value) is not Address)
         self.writes = [(n, self.output(x.tensor._cell.node)) for n, x in written]
+
+    def sizes_in(self, leaf: _Leaf) -> tuple[Mapping[str, int], tuple[int, ...]]:
+        """What tells the sizes in the view that a leaf is, where the data decide them: those that are known, and the shape of
+        the array that it is a view of. Where that does not tell, the recording is for these sizes."""
+        by_data, wanted = self.capture.root.sizes, symbols_in(leaf.path)
+        shape = self.nodes[leaf.output].shape if leaf.output >= 0 else ()
+        if not wanted & by_data.keys() <= {name for n in shape if (name := symbol_of(n)) is not None}:
+            for name in wanted & by_data.keys():
+                noted(VALUE, Poly.symbol(name), 0, by_data[name])
+            return {}, ()
+        return (dict(self.capture.bounds.sizes), tuple(shape)) if wanted & by_data.keys() else ({}, ())
 
     def trace(self, kind: Callable[..., AnyTrace], number: int, build: Build, **more: Any) -> AnyTrace:
         """The trace of what was recorded, when each leaf is settled."""
@@ -435,7 +477,7 @@ class Structure:
             shared_outputs(graph.outputs), list(capture.guards), self.slots,
             uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
             generators=generators, draws=bool(generators) or any(type(x.value) is Address for x in capture.inputs),
-            calls_back=capture.calls_back, rows=self.rows(), layouts=self.layouts(), **more,
+            calls_back=capture.calls_back, rows=self.rows(), layouts=self.layouts(), asked=capture.asked, **more,
         )  # fmt: skip
 
     def _base(self, cell: Cell) -> tuple[int, Path]:
@@ -526,7 +568,8 @@ class _Leaf:
     """A tensor of the result."""
 
     __slots__ = (
-        "input", "is_another", "is_scalar", "kind", "lock", "number", "others", "output", "path", "picked", "slot", "which",
+        "input", "is_another", "is_scalar", "kind", "lock", "number", "others", "output", "path", "picked", "sizes", "slot",
+        "which",
     )  # fmt: skip
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
@@ -538,6 +581,7 @@ class _Leaf:
         self.input = -1
         self.output = -1
         self.path: Path = ()
+        self.sizes: tuple[Mapping[str, int], tuple[int, ...]] = {}, ()  # known ones, and where the array tells the others
         self.slot: int | None = None
         self.which = -1  # the output that says which of `others` it is, if it is one of them
         self.others: dict[int, Build] = {}
@@ -558,6 +602,12 @@ class _Leaf:
             known = outputs[-1][self.slot] = self.made(outputs, inputs)
         return known
 
+    def _path_of(self, array: np.ndarray[Any, Any]) -> Path:
+        """The view of an array of which the data have decided how long it is."""
+        known, shape = self.sizes
+        found = {name: n for extent, n in zip(shape, array.shape, strict=True) if (name := symbol_of(extent)) is not None}
+        return bind_extents(self.path, {**known, **found})  # type: ignore[no-any-return]
+
     def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.picked is not None:
             value = self.picked(outputs, inputs)
@@ -577,7 +627,7 @@ class _Leaf:
             if self.input < 0:  # the others that are views of this output share it
                 outputs[self.output] = value  # type: ignore[index]
         if self.path:
-            value = view_of(value, self.path)
+            value = view_of(value, self._path_of(value) if self.sizes[1] else self.path)
         elif self.is_another:
             value = value.view()
         if self.lock:

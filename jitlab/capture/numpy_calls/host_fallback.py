@@ -15,6 +15,7 @@ from jitlab.capture.tracers.number import as_known
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import CaptureError, InvalidArgumentError, Unfit
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, located, plain
+from jitlab.ir.size_facts import noting
 from jitlab.messages import Message
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply
@@ -24,6 +25,7 @@ from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.containers import CONTAINERS, like, of_items
 
 from .layouts import in_order, order_of
+from .numpy_traits import OnCopy, read_item
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
@@ -90,10 +92,15 @@ def add_host_call(
         capture.check_plain(item)
         if not isinstance(item, (np.ndarray, np.generic)) or item.dtype not in TRACED_DTYPES:
             raise no_array(name, item)
-    types = tuple(ArrayType(item.shape, item.dtype) for item in results)
+    known = len(capture.root.sizes)
+    by_data = code == "data_dependent" or any(capture.is_of_data(n) for node in nodes for n in node.shape)
+    shapes = [_lengths(capture, item, function, args, nodes) if by_data else item.shape for item in results]
+    types = tuple(ArrayType(shape, item.dtype) for shape, item in zip(shapes, results, strict=True))
     label = getattr(function, "label", "")
-    exact = _Exact(function, types)
-    node = apply(HostCall(exact, args, kwargs, types, code, reason, label, effects), *nodes)
+    fixed = [tuple(None if capture.is_of_data(n) else int(n) for n in shape) for shape in shapes]
+    exact = _Exact(function, types, fixed)
+    decided = tuple(capture.root.sizes)[known:]
+    node = apply(HostCall(exact, args, kwargs, types, code, reason, label, effects, by_data=decided), *nodes)
     if len(node.sources) == 1:  # a selection is taken out where it is read, and stands where it was written
         (exact.source,) = node.sources
     capture.values[node] = tuple(results) if len(results) != 1 else results[0]
@@ -105,7 +112,7 @@ def add_host_call(
         if isinstance(item, np.ndarray) and item.ndim > 1:
             capture.layout.orders = True
             if 0 not in item.strides:
-                tensor._cell.strides = in_order(order_of(item.strides, item.shape), item.shape)
+                tensor._cell.strides = in_order(order_of(item.strides, item.shape), part.shape)
         for cell, array in given:
             if isinstance(item, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(item, array):
                 tensor._cell.stands_for_part_of(cell)
@@ -115,20 +122,43 @@ def add_host_call(
     return like(type(result), tensors)
 
 
-class _Exact:
-    """A call whose results have the types of the trace; compiled code that reads them relies on it."""
+def _lengths(capture: Arrays, item: Any, function: Any, args: Sequence[Any], nodes: Sequence[Node]) -> tuple[int, ...]:
+    """The shape of a result whose lengths the data decide; what is written has the shape that it had, and a mask takes the
+    axes behind its own as they are."""
+    if isinstance(function, OnCopy):
+        return nodes[0].shape
+    kept: tuple[int, ...] = ()
+    if function is read_item and isinstance(args[0], Slot):
+        whole, index = nodes[args[0].index], args[1]
+        mask = nodes[index.index] if isinstance(index, Slot) else None
+        if mask is not None and mask.dtype == np.dtype(bool):
+            kept = whole.shape[mask.ndim :]
+        elif isinstance(index, slice):
+            kept = whole.shape[1:]
+    return (*(capture.length_of_data(n) for n in item.shape[: item.ndim - len(kept)]), *kept)
 
-    def __init__(self, function: Any, types: tuple[ArrayType, ...]) -> None:
+
+class _Exact:
+    """A call whose results have the types of the trace; compiled code that reads them relies on it. Lengths that the data
+    decide are looked at by who runs it."""
+
+    def __init__(self, function: Any, types: tuple[ArrayType, ...], shapes: Sequence[tuple[int | None, ...]]) -> None:
         self.function = function
-        self.types = types
+        self.types, self.shapes = types, shapes  # None: of a length that the data decide
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.source = here()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exact) and (self.function, self.shapes) == (other.function, other.shapes)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self.function(*args, **kwargs)
         results = result if isinstance(result, (tuple, list)) else (result,)
-        for item, type in zip(results, self.types, strict=True):
-            if item.shape != plain(type.shape) or item.dtype != type.dtype:
+        for item, type, shape in zip(results, self.types, self.shapes, strict=True):
+            if item.shape != shape and not _is_like(item.shape, shape) or item.dtype != type.dtype:
                 raise self.another(type, item)
         return results[0] if len(results) == 1 else result  # `np.nonzero` gives a tuple of one
 
@@ -150,6 +180,10 @@ class _Exact:
         text = f"`{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}`" if text else f"the result of {self.__name__}"
         args = {"name": text, "line": self.source.line, "what": what}
         return NotReplayable("data_dependent_shape", Message("refused.other_result_in", args), met, self.source)
+
+
+def _is_like(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(n is None or m == n for m, n in zip(shape, wanted, strict=True))
 
 
 #: The capture that evaluates now: what draws random numbers takes its copies of the generators, what prints is silent.
@@ -179,7 +213,7 @@ def evaluate(capture: Arrays, wanted: Node) -> Any:
         )
     token = rehearsing.set(capture)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), noting(None):
             for node in capture.graph.nodes:
                 if node in needed:
                     values[node] = node.op.numpy(*(values[source] for source in node.inputs))
@@ -242,4 +276,6 @@ class Template:
             return Slot(self.nodes.index(node))
         if isinstance(x, CONTAINERS):
             return of_items(self.of, x)
+        if isinstance(x, slice):
+            return slice(*map(self.of, (x.start, x.stop, x.step)))
         return plain_value(as_known(x))

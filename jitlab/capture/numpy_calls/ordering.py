@@ -9,6 +9,7 @@ import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import Moving, plain
+from jitlab.ir.size_facts import noting
 from jitlab.ops.layout.views import View
 from jitlab.support.containers import CONTAINERS, leaves, of_items
 
@@ -29,6 +30,10 @@ ORDERS: dict[Any, str] = {
 
 #: Functions whose results may lie in another order even when their arguments lie row by row.
 _OWN_ORDERS = frozenset({np.einsum, read_item})
+
+
+#: Functions the order of whose results only the order of their operands' axes decides.
+_BY_AXES = frozenset({np.matmul, np.dot, read_item})
 
 
 def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
@@ -53,6 +58,25 @@ def _strides(
     order = kwargs.get("order") or ORDERS.get(function) or ("K" if keeps_order(function) else None)
     if all(map(_lies_in_rows, operands)) and order != "F" and function is not np.require and function not in _OWN_ORDERS:
         return None  # whatever the sizes are
+    if order == "K" and function not in ORDERS or function in _BY_AXES:
+        at_least_two(operands)
+        with noting(None):
+            return _strides_of_order(function, order, args, kwargs, operands, made, number)
+    return _strides_of_order(function, order, args, kwargs, operands, made, number)
+
+
+def at_least_two(operands: Sequence[Tensor]) -> None:
+    """Where every axis is longer than one, the order of the axes of arrays that lie one behind the other in memory, and of
+    their views, is that of their places: no other size decides it. One that is not longer is no axis."""
+    for x in operands:
+        for n in x.type.shape:
+            bool(n < 2)  # noted
+
+
+def _strides_of_order(
+    function: Any, order: Any, args: Sequence[Any], kwargs: dict[str, Any], operands: Sequence[Tensor], made: Tensor,
+    number: int | None,
+) -> Strides | None:  # fmt: skip
     shape = plain(made.type.shape)
     known = [(plain(x.type.shape), x.element_strides()) for x in operands]
     in_c_order = all(list(o := order_of(strides, n)) == sorted(o) for n, strides in known)

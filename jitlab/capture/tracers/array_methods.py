@@ -26,7 +26,7 @@ from jitlab.capture.numpy_calls.functions import (
 from jitlab.capture.numpy_calls.host_fallback import host_operation
 from jitlab.capture.numpy_calls.numpy_traits import UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
 from jitlab.capture.positions import describe, here
-from jitlab.ir.size_facts import sizes_are_seen
+from jitlab.ir.size_facts import sizes_are_shown
 from jitlab.ops.numpy_api.call_binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
@@ -58,7 +58,7 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name == "strides":
         capture.layout.read(x)
         capture.layout.values = True
-        sizes_are_seen()
+        sizes_are_shown()
         return tuple(by * x.itemsize for by in x.element_strides())
     return partial(method, x, name)
 

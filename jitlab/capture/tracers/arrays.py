@@ -20,6 +20,7 @@ from jitlab.capture.numpy_calls.layouts import is_writeable
 from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.positions import describe, here, source_text
 from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source
+from jitlab.ir.size_facts import SizeFacts, begun
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply, constant, fitting
 from jitlab.ops.elementwise.casts import Cast
@@ -149,6 +150,7 @@ class Arrays(Loops):
         Loops.__init__(self)
         self.is_open = True
         self.refused: NotReplayable | None = None  # a foreign array met the program's
+        self.asked: SizeFacts | None = None  # of lengths that the data decide
         self._symbols = 0
 
     def check_open(self) -> None:
@@ -198,6 +200,16 @@ class Arrays(Loops):
         self._symbols += 1
         self.bounds.sizes[f"n{self._symbols - 1}"] = int(n)
         return Extent.symbol(f"n{self._symbols - 1}", n)
+
+    def length_of_data(self, n: int) -> int:
+        """A length that the data decide, with the value that it has at capture. An empty axis, or one of length 1, is another
+        program; what stands in a branch or a loop has the length that it has."""
+        if n < 2 or not self.policy.sees_stores or self.graph is not self.root:
+            return n
+        name = f"s{len(self.root.sizes)}"
+        self.root.sizes[name] = self.bounds.sizes[name] = int(n)
+        self.asked = begun()
+        return Extent.symbol(name, n)
 
     def value(self, x: Any, text: str = "", binding: Place | None = None) -> Any:
         """What a loaded Python object is inside the capture: a Tensor for a plain array of a traced dtype, else itself."""

@@ -14,7 +14,7 @@ from jitlab.capture.numpy_calls.host_fallback import NotReplayable, host_operati
 from jitlab.capture.numpy_calls.numpy_traits import OnCopy, read_item
 from jitlab.capture.numpy_calls.ordering import set_order
 from jitlab.capture.positions import describe, here
-from jitlab.ir import Node, is_one, plain, same_shape
+from jitlab.ir import Node, alike, is_one, plain, same_shape
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import as_node
 from jitlab.ops.layout.indexing import basic_index, is_basic, read_index, write_index
@@ -38,6 +38,8 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
     moving = capture.moving_view(x, index)
     if moving is not None:
         return moving
+    if (found := _of_data(capture, x, index)) is not None:
+        return found
     index = _index_value(capture, index)
     selection = select(capture, x, index)
     if selection is not None:
@@ -56,6 +58,17 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
             return host_operation(capture, read_item, (x, index), {}, refusal)
         set_order(capture, read_item, (x, index), {}, made)
         return pick(x, index, made)
+
+
+def _of_data(capture: Arrays, x: Tensor, index: Any) -> Any:
+    """`x[a:b]` whose bounds the data decide, so that they decide on its length; None for every other subscript."""
+    if not isinstance(index, slice) or not capture.policy.keeps_kinds or capture.bounds.depth or x.is_scalar or not x.ndim:
+        return None
+    bounds = [b for b in (index.start, index.stop, index.step) if isinstance(b, Tensor)]
+    if not bounds or any(b.ndim or b.dtype.kind not in "iu" or b._cell.input is not None for b in bounds):
+        return None
+    with explaining(capture, "a subscript", (x, index)):
+        return host_operation(capture, read_item, (x, index), {}, Unsupported("slice_bounds", "data_dependent"))
 
 
 def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:
@@ -145,7 +158,7 @@ def _has_ellipsis(index: Any) -> bool:
 
 def _broadcast_value(node: Node, shape: tuple[int, ...]) -> Node:
     """The value of an assignment: leading axes of length 1 may be too many."""
-    if plain(node.shape) == plain(shape) and same_shape(node.shape, shape):
+    if alike(node.shape, shape) and same_shape(node.shape, shape):
         return node
     given = node.shape
     while node.ndim > len(shape) and is_one(node.shape[0]):

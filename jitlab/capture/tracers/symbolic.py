@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture.numpy_calls.functions import apply_operator, call_function
-from jitlab.ir import Bounds, Extent, Moving, Node, NotRolled, Symbolic, at_least, poly
+from jitlab.ir import Bounds, Extent, Graph, Moving, Node, NotRolled, Symbolic, at_least, poly
 from jitlab.ir.bounds import State, sample
 from jitlab.ops.build_nodes import apply, as_node, is_python_number, weak
 from jitlab.ops.elementwise.arithmetic import Pow
@@ -36,6 +36,8 @@ _PYTHON_NUMBERS = frozenset({bool, int, float, complex})
 
 class Loops:
     """What a capture knows of the loops that it rolls: their symbols and bounds, and the numbers that depend on them."""
+
+    root: Graph
 
     def __init__(self) -> None:
         self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
@@ -73,9 +75,22 @@ class Loops:
         _, state = self.loops.pop()
         self.bounds.restore(state, names=False)
 
+    def has_no_value(self, n: int) -> bool:
+        """Does only a run know an extent: does it move with a loop, or do the data decide it?"""
+        return isinstance(n, Moving) or self.is_of_data(n)
+
+    def is_of_data(self, n: int) -> bool:
+        """Is it a length that the data decide?"""
+        return bool(self.root.sizes) and isinstance(n, Extent) and any(name in self.root.sizes for name in n.expr.symbols)
+
     def integer(self, n: int) -> Any:
-        """What an extent is in the program: itself, or a LoopIndex where it has no fixed value."""
-        return LoopIndex(self, n) if isinstance(n, Moving) else n  # type: ignore[arg-type]  # every capture is Arrays
+        """What an extent is in the program: itself, a LoopIndex where it moves, a traced number where the data decide it (where
+        the program's numbers are those of a trace, the recording is for that length only)."""
+        if isinstance(n, Moving):
+            return LoopIndex(self, n)  # type: ignore[arg-type]  # every capture is Arrays
+        if not self.is_of_data(n):
+            return n
+        return self.python_number(as_node(n)) if self.policy.keeps_kinds else int(n)  # type: ignore[attr-defined]
 
     def python_number(self, node: Node) -> Tensor:
         """A Python number whose value is a node of its own: it gives way in promotion (see `ops.build.weak`)."""
@@ -464,8 +479,8 @@ def _bool(capture: Arrays, x: Any = False) -> Any:
 
 
 def _len(capture: Arrays, x: Any) -> Any:
-    if isinstance(x, Tensor) and x.ndim and isinstance(x.type.shape[0], Moving):
-        return x.shape[0]
+    if isinstance(x, Tensor) and x.ndim and capture.has_no_value(x.type.shape[0]):
+        return capture.integer(x.type.shape[0])
     if isinstance(x, SymbolicRange):
         return _extreme(max)(capture, capture.integer(x.count), 0)
     return NotImplemented

@@ -24,7 +24,6 @@ from jitlab.errors import CaptureError, InaccessibleTensorError, OutOfScopeError
 from jitlab.ir import (
     ArrayType,
     Graph,
-    Moving,
     Node,
     NotRolled,
     OperationView,
@@ -38,7 +37,7 @@ from jitlab.ir import (
     producer,
     same_shape,
 )
-from jitlab.ir.size_facts import sizes_are_seen
+from jitlab.ir.size_facts import sizes_are_shown
 from jitlab.ops.layout.views import Reshape, Update, View, compose, identity_map
 from jitlab.ops.layout.windows import Windows
 from jitlab.support.transactions import variable
@@ -272,10 +271,11 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As the program sees it: a length that moves with a loop is a LoopIndex, which computes as an int does."""
-        if any(isinstance(n, Moving) for n in self._shape):
+        """As the program sees it: a length that moves with a loop is a LoopIndex, which computes as an int does, one that the
+        data decide is a traced number."""
+        if any(map(self.capture.has_no_value, self._shape)):
             return tuple(map(self.capture.integer, self._shape))
-        sizes_are_seen()
+        sizes_are_shown()
         return (*self._shape,)  # a tuple of its own, as NumPy's
 
     @shape.setter
@@ -317,8 +317,10 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        sizes_are_seen()
-        return self.capture.integer(self.type.size)  # type: ignore[no-any-return]
+        size = self.type.size
+        if not self.capture.has_no_value(size):
+            sizes_are_shown()
+        return self.capture.integer(size)  # type: ignore[no-any-return]
 
     @property
     def itemsize(self) -> int:

@@ -347,6 +347,13 @@ class Graph:
         return values
 
 
+def decided_by(op: Any, value: Any) -> dict[str, int]:
+    """The symbols to which a value of an operation gives theirs."""
+    if hasattr(op, "symbol") and not hasattr(op, "graphs"):
+        return {op.symbol: int(value)}
+    return op.lengths(op.found(value)) if getattr(op, "by_data", ()) else {}
+
+
 def interpret(
     graph: Graph,
     arguments: Sequence[Any],
@@ -370,6 +377,8 @@ def interpret(
                 value = (bind_extents(op, known) if moving and graph.is_sized(node) else op).numpy(*inputs)
                 if hasattr(op, "symbol"):
                     known[op.symbol], moving = int(value), True
+                elif any(known[name] != n for name, n in decided_by(op, value).items()):
+                    raise op.another(op.found(value))
             values[node] = value
             if observe is not None:
                 observe(node, value)

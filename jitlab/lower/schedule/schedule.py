@@ -352,7 +352,11 @@ class Nest:
 
     def _is_short(self, count: Poly) -> bool:
         """In a body: so few elements that a plain sum is exact enough?"""
-        most = None if self.ranges is None else self.ranges.greatest(count)
+        if self.ranges is None:
+            return False
+        if all(name in self.sizes.origins for name in count.symbols):
+            return self.sizes.value(count) <= self.shape.plain_sum_elements
+        most = self.ranges.greatest(count)
         return most is not None and most <= self.shape.plain_sum_elements
 
     def _bind(self, stage: Stage, accumulator: Accumulator) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, is_one, same_extent
+from jitlab.ir import ArrayType, Node, fixed, is_one, same_extent
 from jitlab.ops.base import Unsupported, shape_text
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, fitting
 from jitlab.ops.elementwise import arithmetic as ar
@@ -151,7 +151,7 @@ def _in_order(values: Node, mask: Node) -> Node:
     )
     order = ar.subtract(FUNCTIONS[np.cumsum](cast(flat, np.dtype("i8"))), 1)
     order = checked(order, ar.equal(count, n), "ValueError", text, n, count)
-    if int(values.shape[0]) == 0:
+    if fixed(values.shape[0]) and values.shape[0] == 0:
         zero = constant(0, values.dtype)
         return broadcast_to(zero, (*mask.shape, *values.shape[1:]))
     return apply(Take(0), values, reshape(order, mask.shape))

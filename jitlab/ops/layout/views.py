@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Moving, Node, at_least, is_one, plain, same_extent, same_shape
+from jitlab.ir import ArrayType, Extent, Moving, Node, alike, at_least, is_one, plain, same_extent, same_shape
 from jitlab.ops.base import Cost, Operation, shape_text
 from jitlab.ops.build_nodes import apply
 
@@ -110,7 +110,7 @@ class Update(Operation):
     def result(self, *types: ArrayType) -> ArrayType:
         base, value = types
         assert base.dtype == value.dtype, f"an update of {base} with {value}"
-        assert plain(value.shape) == plain(self.shape), f"an update of a region {plain(self.shape)} with {value}"
+        assert alike(value.shape, self.shape), f"an update of a region {plain(self.shape)} with {value}"
         return base
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -147,7 +147,7 @@ class Reshape(Operation):
 
     def result(self, *types: ArrayType) -> ArrayType:
         (x,) = types
-        assert int(x.size) == math.prod(plain(self.shape)), f"{x} as shape {plain(self.shape)}"
+        assert alike((x.size,), (math.prod(self.shape),)), f"{x} as shape {plain(self.shape)}"
         return x.with_shape(self.shape)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -240,7 +240,7 @@ def squeeze(x: Node, axes: Sequence[int] | None = None) -> Node:
 
 
 def broadcast_to(x: Node, shape: Sequence[int]) -> Node:
-    if plain(x.shape) == plain(shape) and same_shape(x.shape, shape):
+    if alike(x.shape, shape) and same_shape(x.shape, shape):
         return x
     return apply(broadcast_view(x.type, shape), x)
 
@@ -257,7 +257,7 @@ def assigned(value: Node, shape: Sequence[int]) -> Node:
 
 
 def reshape(x: Node, shape: Sequence[int]) -> Node:
-    if plain(x.shape) == plain(shape):
+    if alike(x.shape, shape):
         same_shape(x.shape, shape)
         return x
     if any(isinstance(n, Moving) for n in (*x.shape, *shape)):

@@ -10,6 +10,7 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES, Extent, Moving, Node, Symbolic, as_length
 from jitlab.ops.base import Elementwise, Generated, Reduction, Unsupported
 from jitlab.ops.build_nodes import as_node
+from jitlab.ops.elementwise.arithmetic import Add, Mul, Sub
 from jitlab.ops.layout.concatenation import Concatenate, array
 from jitlab.ops.layout.views import Reshape, View, normalize_axis, reshape
 from jitlab.ops.leaf_operations import Constant, Length
@@ -18,6 +19,10 @@ NoValue: Any = np._NoValue
 
 #: Operations whose values are known at capture when those of their inputs are.
 _FIXED = (Constant, Length, Elementwise, Generated, Reduction, Concatenate, View, Reshape)
+
+
+#: What Python's operators of ints are.
+_OF_LENGTHS: dict[type, Any] = {Add: operator.add, Sub: operator.sub, Mul: operator.mul}
 
 
 def operand(x: Any) -> Any:
@@ -127,10 +132,25 @@ def flattened(x: Node, axis: Any) -> tuple[Node, int]:
 def as_count(n: Any) -> int:
     """An integer of a shape or a repetition; Extents stay what they are."""
     if isinstance(n, Node):
-        raise Unsupported("traced_size", "data_dependent")
+        length = length_of(n)
+        if length is None:
+            raise Unsupported("traced_size", "data_dependent")
+        return length
     if isinstance(n, Symbolic):
         return as_length(n.extent)
     return n if isinstance(n, Extent) else operator.index(n)
+
+
+def length_of(n: Node) -> int | None:
+    """The extent that a Python number of the program is, computed of lengths that the data decide; None: it is none."""
+    if isinstance(n.op, Length) and not isinstance(n.op.extent, Moving):
+        return n.op.extent
+    if isinstance(n.op, Constant) and n.weak is int:
+        return int(n.op.value)
+    if n.weak is not int or type(n.op) not in _OF_LENGTHS:
+        return None
+    parts = [length_of(source) for source in n.inputs]
+    return None if None in parts else _OF_LENGTHS[type(n.op)](*parts)
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
@@ -141,7 +161,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         result = tuple(int(n) for n in shape)
     else:
         result = (as_count(shape),)
-    if any(int(n) < 0 for n in result):
+    if any((int(n) if isinstance(n, Moving) else n) < 0 for n in result):
         raise ValueError("negative dimensions are not allowed")
     return result
 

@@ -20,6 +20,7 @@ from weakref import WeakSet, WeakValueDictionary
 from jitlab import events
 from jitlab.config import config
 from jitlab.ir.programs.program import Program
+from jitlab.ir.size_facts import noting
 from jitlab.support.address_space import ask_for
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -78,7 +79,8 @@ def final_tier(program: Program) -> machine.Tier:
 def _is_long(program: Scheduled) -> bool:
     """Does its first run take longer than what a shorter text saves, which makes slower code?"""
     sizes = defaultdict(lambda: UNKNOWN_TURNS, program.sizes)  # some are known when it runs
-    return sum(steps(kernel.body, sizes) for kernel in program.kernels) > LONG_STEPS
+    with noting(None):  # it is no other code
+        return sum(steps(kernel.body, sizes) for kernel in program.kernels) > LONG_STEPS
 
 
 def machine_code(key: str, program: Scheduled, origin: Origin) -> MachineCode:
