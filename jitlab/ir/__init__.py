@@ -30,7 +30,6 @@ from .graphs.operation import (
     output_name,
     producer,
 )
-from .graphs.verify import verify
 from .options import LARGEST, ClusteringOptions, Options
 from .plans.decisions import (
     CALLED,
@@ -184,5 +183,4 @@ __all__ = [
     "told",
     "told_kind",
     "told_node",
-    "verify",
 ]

@@ -12,7 +12,8 @@ import numpy as np
 
 from jitlab.capture import HOOKS, Capture
 from jitlab.capture.tracers.symbolic import call_builtin, symbolic_range
-from jitlab.ir import Graph, Node, interpret, verify
+from jitlab.ir import Graph, Node, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.control_flow import Loop
 from jitlab.ops.host_operations import Item

@@ -5,7 +5,7 @@ import pytest
 from same import assert_same
 
 import jitlab as jl
-from jitlab.ir import verify
+from jitlab.ir.graphs.verify import verify
 from tests.left import assert_plain
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import jitlab as jl
 from jitlab.errors import NoGradientError
-from jitlab.ir import ArrayType, Graph, interpret, verify
+from jitlab.ir import ArrayType, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import operations
 from jitlab.ops.build_nodes import apply, constant
 from jitlab.ops.elementwise.arithmetic import FloorDiv, Real, Sign, add, conj, multiply

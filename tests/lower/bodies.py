@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Graph, Moving, verify
+from jitlab.ir import ArrayType, Extent, Graph, Moving
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.arithmetic import Add, Maximum, Mul, Sub

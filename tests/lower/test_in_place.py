@@ -3,7 +3,8 @@
 import numpy as np
 
 from jitlab.cluster import cluster
-from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret, verify
+from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.lower import lower
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.elementwise.arithmetic import Add, Mul

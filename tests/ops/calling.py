@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Graph, interpret, verify
+from jitlab.ir import ArrayType, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import apply, cast, constant
 from jitlab.ops.elementwise.arithmetic import Real, add, conj, multiply
 from jitlab.ops.leaf_operations import Parameter

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
+from jitlab.ir import ArrayType, Extent, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import as_node
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.control_flow import Branch, Define, Loop

@@ -3,7 +3,8 @@
 import numpy as np
 
 import jitlab as jl
-from jitlab.ir import ArrayType, Graph, interpret, verify
+from jitlab.ir import ArrayType, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.messages import Message
 from jitlab.ops.host_operations import HostCall, Input, Item
 from jitlab.ops.leaf_operations import Parameter

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from jitlab.ir import ArrayType, Graph, interpret, plain, verify
+from jitlab.ir import ArrayType, Graph, interpret, plain
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import Cost, Elementwise, Generated, Reduction, operations, table
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.arithmetic import Abs, FloorDiv, Sign, Sqrt

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jitlab.ir import ArrayType, Extent, Graph, interpret, poly, verify
+from jitlab.ir import ArrayType, Extent, Graph, interpret, poly
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import Elementwise, Generated, Reduction, Unsupported, table
 from jitlab.ops.layout.indexing import basic_index
 from jitlab.ops.leaf_operations import Parameter

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from jitlab.ir import ArrayType, Graph, Moving, interpret, verify
+from jitlab.ir import ArrayType, Graph, Moving, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import as_node
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.control_flow import Loop

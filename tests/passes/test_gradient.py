@@ -10,7 +10,8 @@ import pytest
 
 from jitlab.cluster import cluster, jit_scope
 from jitlab.errors import NoGradientError
-from jitlab.ir import ArrayType, Graph, Node, Source, Stays, interpret, positions, verify
+from jitlab.ir import ArrayType, Graph, Node, Source, Stays, interpret, positions
+from jitlab.ir.graphs.verify import verify
 from jitlab.ir.plans.decisions import OWN
 from jitlab.ops.base import Operation
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise

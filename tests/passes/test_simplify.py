@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from jitlab.api.check.replaying import keeping_random_state
 from jitlab.cluster import jit_scope
-from jitlab.ir import ArrayType, Extent, Graph, Node, Source, interpret, positions, verify
+from jitlab.ir import ArrayType, Extent, Graph, Node, Source, interpret, positions
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.base import Operation
 from jitlab.ops.build_nodes import apply, cast, constant, elementwise
 from jitlab.ops.elementwise.arithmetic import add, divide, multiply, negative, subtract

@@ -4,7 +4,8 @@ import numpy as np
 
 from jitlab.cluster import cluster
 from jitlab.compile import runnable
-from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
+from jitlab.ir import ArrayType, Extent, Graph, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.leaf_operations import Length, Parameter
 from jitlab.ops.library_operations import Library, call
 

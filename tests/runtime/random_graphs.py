@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from jitlab.ir import Graph, plain, verify
+from jitlab.ir import Graph, plain
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.elementwise.arithmetic import Abs, Add, Maximum, Mul, Neg, Sub
 from jitlab.ops.elementwise.math_functions import Exp, Tanh

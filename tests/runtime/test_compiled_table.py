@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 
 from jitlab.cluster import cluster
 from jitlab.compile import runnable
-from jitlab.ir import interpret, verify
+from jitlab.ir import interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import Unsupported
 from jitlab.passes import run_passes
 from tests.ops import programs, test_table

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from jitlab.ir import Graph, verify
+from jitlab.ir import Graph
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops import table
 from tests.ops.programs import same, sample
 

@@ -5,7 +5,8 @@ import pytest
 
 from jitlab.cluster import cluster
 from jitlab.compile import runnable
-from jitlab.ir import ArrayType, Extent, Graph, Moving, interpret, verify
+from jitlab.ir import ArrayType, Extent, Graph, Moving, interpret
+from jitlab.ir.graphs.verify import verify
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.control_flow import Loop
 from jitlab.ops.elementwise.arithmetic import Add
