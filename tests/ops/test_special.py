@@ -6,12 +6,8 @@ import pytest
 scipy = pytest.importorskip("scipy", reason="SciPy is optional")
 import scipy.special as sp  # noqa: E402
 
-from jitlab.ir import (  # noqa: E402
-    ArrayType,
-    Graph,
-    interpret,
-    verify,  # noqa: E402
-)
+from jitlab.ir import ArrayType, Graph, interpret  # noqa: E402
+from jitlab.ir.graphs.verify import verify  # noqa: E402
 from jitlab.ops import table  # noqa: E402
 from jitlab.ops.elementwise.special import DERIVATIVES, UFUNCS  # noqa: E402
 from jitlab.ops.leaf_operations import Parameter  # noqa: E402
