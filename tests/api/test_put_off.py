@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.capture import CallCapture, EndPiece, record_call
 from tests.cell_runs import run_cell
+from tests.faults.events import at_event
 
 
 class Model:
@@ -611,3 +613,75 @@ def test_pieces_that_give_something_out(monkeypatch, settle):
             model_log.clear()
             kept.append((outcome(function, np.arange(4.0) + n, [])[:2], repr(model_log)))
         assert found == wanted
+
+
+def given_so_far(model, log, table, text):
+    """Which of the things that `all_kinds` gives out have been, in order."""
+    return ["y" in table, len(log) > 0, bool(text), hasattr(model, "z"), len(log) > 1, len(log) > 2]
+
+
+@pytest.mark.parametrize("settle", ["off", "model"])
+@pytest.mark.parametrize("calls", [2, 12], ids=["traced", "answered by C"])
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "pieces"])
+def test_an_interrupt_at_any_moment_leaves_the_first_of_what_is_given_out(monkeypatch, settle, calls, cut):
+    monkeypatch.setattr(jl.config, "settle", settle)
+    log, table = [], {}
+    model = type("Model", (), {})()
+
+    def all_kinds(x):
+        y = np.sqrt(x) * 3
+        table["y"] = y[0]
+        log.append(y.sum())
+        print("text", y[0])
+        z = y + 1
+        if cut:
+            sorted([], key=len)
+        model.z = z.sum()
+        log.append(z.sum())
+        w = z * 2
+        log.append(w)
+        return w + 1
+
+    def called():
+        log.clear(), table.clear(), vars(model).clear()
+        text = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(text):
+                return all_kinds_jitted(x)
+        finally:
+            given = given_so_far(model, log, table, text.getvalue())
+            assert given == sorted(given, reverse=True)
+
+    all_kinds_jitted, x = jl.jit(all_kinds), np.arange(1.0, 6.0)
+    for _ in range(calls):
+        called()
+    with at_event(0) as counter:
+        called()
+    seen = set()
+    for number in range(1, counter.seen.value + 1):
+        try:
+            with at_event(number):
+                called()
+        except KeyboardInterrupt:
+            seen.add(sum(given_so_far(model, log, table, "" if not log else "text")))
+        np.testing.assert_array_equal(called(), (np.sqrt(x) * 3 + 1) * 2 + 1)
+        assert len(log) == 3
+    assert len(seen) > 3
+
+
+def test_what_takes_long_is_not_waited_for():
+    """A print before a product of large matrices is out before that begins."""
+
+    def program(x):
+        y = x * 2
+        print("before", y.sum())
+        return y @ y.T
+
+    def recorded(n):
+        capture = CallCapture("program", strict=False)
+        return record_call(capture, program, ["x"], [np.ones((n, n))], lambda values: (tuple(values), {}), 1)
+
+    assert len(recorded(30).effects) == 1
+    with pytest.raises(EndPiece) as raised:
+        recorded(3000)
+    assert "may take long" in str(raised.value.said)

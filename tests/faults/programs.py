@@ -139,6 +139,41 @@ model = Model()
 def f(x):
     return model.step(x)
 """
+PUT_OFF = """
+import contextlib, io
+
+log, table = [], {}
+
+class Model:
+    pass
+model = Model()
+
+@HOW
+def g(x):
+    y = np.sin(x) * K
+    log.append(y.sum())
+    table["y"] = y[0]
+    print(f"K {y[0]:.3f}")
+    z = y + 1
+    CUT
+    model.z = z.sum()
+    log.append(z.sum())
+    w = z * 2
+    log.append(w)
+    return w + 1
+
+def f(x):
+    log.clear(), table.clear(), vars(model).clear()
+    text = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(text):
+            result = g(x)
+    except BaseException:
+        given = [bool(log), "y" in table, bool(text.getvalue()), hasattr(model, "z"), len(log) > 1, len(log) > 2]
+        assert given == sorted(given, reverse=True), f"given out in another order: {given}"
+        raise
+    return result, log[0], table["y"], model.z, log[1], log[2], float(len(log)), float(len(text.getvalue()))
+"""
 CELLS = """
 from jitlab.api import Options, compile_trace
 from tests.cell_runs import run_cell
@@ -183,6 +218,9 @@ KINDS = [
     Kind("jit method", JIT, METHOD, _vectors, 0),
     Kind("jit path", 'jl.jit(capture_mode="trace")', SMALL, _vectors, 0),
     Kind("jit large", JIT, SMALL, _large, 0),
+    Kind("jit put off", JIT, PUT_OFF.replace("CUT", "pass"), _vectors, 0),
+    Kind("jit put off often", JIT, PUT_OFF.replace("CUT", "pass"), _often, 0),
+    Kind("jit put off in pieces", JIT, PUT_OFF.replace("CUT", "[].sort()"), _vectors, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),
     Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
 ]

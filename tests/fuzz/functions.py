@@ -44,6 +44,15 @@ class Box:
         return self.x
 
 
+STORE, BOX = {"log": []}, Box(None)
+
+
+def told(u, what):
+    print(what, u.shape, f"{u.sum():.2f}")
+    LOG.append((what, u))
+    return u
+
+
 def same(u):
     return u
 
@@ -133,7 +142,8 @@ class Program:
     @property
     def has_effects(self) -> bool:
         """Does it do more than compute from its arguments and write into them?"""
-        return any(word in self.function for word in ("print(", "LOG", "COUNT", "counted(", "TABLE[", "given"))
+        words = "print(", "LOG", "COUNT", "counted(", "TABLE[", "given", "STORE", "BOX", "told("
+        return any(word in self.function for word in words)
 
     def values(self, which: int, seed: int) -> dict[str, Any]:
         rng, made = np.random.default_rng(seed), {}
@@ -461,8 +471,23 @@ class Writer:
             f"print({x}.shape, {x}.sum())", f"LOG.append({x}.shape[0])", f"LOG.append({x}.max())",
             f"{v} = counted({x})", "TABLE[1:] += 1", f"if {self.test()}:\n    print('yes')",
             f"for q in range(2):\n    print(q, {x}[q])", f"LOG.append(slice(0, {x}.shape[0]))",
-            f"for q in range({x}.shape[0]):\n    LOG.append(q)",
+            f"for q in range({x}.shape[0]):\n    LOG.append(q)", *self.given_out(x, v),
         ])  # fmt: skip
+
+    def given_out(self, x: str, v: str) -> list[str]:
+        """What is printed and stored, and what reads or changes it behind that."""
+        y, d = self.pick(), self.draw
+        return [
+            f"print(f'{{{x}.sum():.1f}}', {x}.dtype, sep='|')", f"print({x}, {y}.max())", f"LOG.append({x})",
+            f"LOG.append(({x}.sum(), 'x', {y}))", f"STORE['k'] = {x}", f"STORE['n', 1] = {x}.shape",
+            f"STORE['log'].append({x})",
+            f"BOX.x = {x}", f"BOX.n = {x}.sum()", f"BOX.n = {x}.shape[0]", f"{v} = BOX.x", "BOX.x = BOX.get()",
+            f"{v} = len(LOG) + {x}", f"{v} = STORE.get('k')", f"{v} = told({x}, {d.choice(['1', repr('a')])})",
+            f"{v} = told(told({x}, 1) + 1, 2)", f"LOG.append({x})\n{x}[...] = {d.choice(['1', y])}", f"print({x})\n{x} += 1",
+            f"for q in range(3):\n    {x} = {x} + q\n    print(q, {x}.sum())\n    LOG.append({x})", f"LOG[9] = {x}",
+            f"try:\n    LOG.append({x})\n    LOG[99] = {y}\nexcept IndexError as e:\n    print(e)",
+            f"BOX.x = {x}\nBOX.double()", f"print('%s %d' % ({x}.shape, {x}.ndim), str({x}.sum()))", f"LOG.append([{x}, {y}])",
+        ]  # fmt: skip
 
     def small(self, x: str, i: str) -> str:
         """A statement of a loop's body."""
@@ -551,7 +576,8 @@ class Writer:
     def write_program(self, returns: bool) -> Program:
         d = self.draw
         kinds = [self.alias] * 5 + [self.write] * 6 + [self.compute] * 4 + [self.hold] * 4 + [self.loop] * 4 + [self.branch] * 4
-        kinds += [self.kind] * 4 + [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2 + [self.effect]
+        kinds += [self.kind] * 4 + [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2
+        kinds += [self.effect] * 3
         kinds += [self.element, self.counting] * 4
         wanted = d.choice((2, 4, 6, 9, 14))
         for _ in range(5 * wanted):

@@ -43,7 +43,7 @@ MOST_TRIALS = 150
 KNOWN = {
     "[n % ": "two views of one row that a number of the arguments finds are one object where the call goes in pieces",
 }
-STATE = ("TABLE", "COUNT", "LOG")
+STATE = ("TABLE", "COUNT", "LOG", "STORE", "BOX")
 
 
 def ways_of(program: Program) -> list[str]:
