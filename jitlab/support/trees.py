@@ -32,32 +32,47 @@ def copied(tree: Any) -> Any:
     return made
 
 
+#: Fields that hold no node, or one that has no fields itself: contexts and operators.
+_LEAVES = frozenset({"ctx", "op", "ops", "id", "attr", "kind", "type_comment"})
+
+
+class _Held(dict[type[ast.AST], tuple[str, ...]]):
+    """Of each class of nodes the fields that may hold nodes."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        found = self[kind] = () if kind is ast.Constant else tuple([name for name in kind._fields if name not in _LEAVES])
+        return found
+
+
+_held = _Held()
+
+
 def children(node: ast.AST) -> list[ast.AST]:
-    """As `ast.iter_child_nodes`."""
+    """As `ast.iter_child_nodes`, without contexts and operators."""
     found: list[ast.AST] = []
-    for name in node._fields:
+    for name in _held[type(node)]:
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
-            found.append(value)
-        elif isinstance(value, list):
+        if isinstance(value, list):
             for part in value:
                 if isinstance(part, ast.AST):
                     found.append(part)
+        elif isinstance(value, ast.AST):
+            found.append(value)
     return found
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """As `ast.walk`, in the same order."""
+    """As `ast.walk`, in the same order, without contexts and operators."""
     found = [node]
     for around in found:  # as `children`, without a call of it for each
-        for name in around._fields:
+        for name in _held[type(around)]:
             value = getattr(around, name, None)
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
+            if isinstance(value, list):
                 for part in value:
                     if isinstance(part, ast.AST):
                         found.append(part)
+            elif isinstance(value, ast.AST):
+                found.append(value)
     return found
 
 

@@ -12,11 +12,17 @@ from jitlab.support import trees
 FILES = sorted(Path(jitlab.__file__).parent.joinpath("capture").rglob("*.py"))[::4]
 
 
+def held(nodes):
+    """Without contexts and operators."""
+    return [n for n in nodes if not isinstance(n, (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop))]
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_trees_are_those_of_the_standard_library(file):
     tree = ast.parse(file.read_text())
-    assert trees.walk(tree) == list(ast.walk(tree))
-    assert trees.children(tree) == list(ast.iter_child_nodes(tree))
+    assert trees.walk(tree) == held(ast.walk(tree))
+    for node in ast.walk(tree):
+        assert trees.children(node) == held(ast.iter_child_nodes(node))
     copied = trees.copied(tree)
     assert ast.dump(copied, include_attributes=True) == ast.dump(tree, include_attributes=True)
     own = {id(node) for node in ast.walk(tree) if node._fields}  # of operators and contexts Python has one object each

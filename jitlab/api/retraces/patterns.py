@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from jitlab.capture import Leaf
 from jitlab.ir import Extent, Graph, Node
@@ -34,7 +34,8 @@ def patterns(graph: Graph, numbers: frozenset[float] = frozenset()) -> tuple[int
     written: list[Any] = []
     powers: list[str] = []
     for node in graph.nodes:
-        op, type_, kind = node.op, node.type, cast(Any, type(node.op))
+        op, type_ = node.op, node.type
+        kind: Any = type(op)
         known = type_.dtype, tuple([n.expr.terms if isinstance(n, Extent) else n for n in type_.shape])
         if isinstance(op, Constant):
             place[node] = "Const", known

@@ -235,12 +235,15 @@ _REFUSED: dict[str, tuple[type[ast.AST], ...]] = {
     "match_looks": (ast.Match,),
 }
 _WHY_REFUSED = {kind: row for row, kinds in _REFUSED.items() for kind in kinds}
+_LOOKED_AT = frozenset({*_WHY_REFUSED, ast.With, ast.Try, getattr(ast, "TryStar", ast.Try), ast.Call})
 _FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "input", "__import__"})
 
 
 def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
     """Why a recording cannot hold the first node under `root` that it cannot; `line`: of one that has none."""
     for node in recorded(root):
+        if type(node) not in _LOOKED_AT:
+            continue
         row, kind, name = _WHY_REFUSED.get(type(node)), "statement", type(node).__name__
         if isinstance(node, ast.expr):
             kind = "expression"

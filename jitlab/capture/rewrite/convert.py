@@ -213,10 +213,14 @@ def _all_definitions(tree: ast.Module) -> list[tuple[ast.FunctionDef | ast.Lambd
 
 
 def _definitions(node: ast.AST, classes: tuple[str, ...]) -> Iterable[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:
-    for child in trees.children(node):
+    todo = [(child, classes) for child in reversed(trees.children(node))]
+    while todo:
+        child, around = todo.pop()
         if isinstance(child, (ast.FunctionDef, ast.Lambda)):
-            yield child, classes
-        yield from _definitions(child, (*classes, child.name) if isinstance(child, ast.ClassDef) else classes)
+            yield child, around
+        inside = (*around, child.name) if isinstance(child, ast.ClassDef) else around
+        if parts := trees.children(child):
+            todo += [(part, inside) for part in reversed(parts)]
 
 
 def _may_be(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:

@@ -351,22 +351,33 @@ class _Answer(ast.Return):
 # ---- names
 
 
+#: The most frequent nodes that bind no name themselves.
+_BINDS_NOTHING = frozenset({
+    ast.Assign, ast.Attribute, ast.AugAssign, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Expr, ast.For,
+    ast.If, ast.IfExp, ast.List, ast.Return, ast.Slice, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.While, ast.keyword,
+})  # fmt: skip
+
+
 def bound_names(body: Sequence[ast.stmt]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Names that statements bind (not those declared outward), declare nonlocal, and declare global."""
     bound: set[str] = set()
     free: set[str] = set()
     outer: set[str] = set()
 
-    def walk(child: ast.AST) -> None:
+    todo: list[ast.AST] = list(body)
+    for child in todo:
+        if type(child) in _BINDS_NOTHING:
+            todo += trees.children(child)
+            continue
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(child.name)
-            return
+            continue
         if isinstance(child, ast.Lambda):  # what it binds is its own
-            walk(child.args)
-            return
+            todo.append(child.args)
+            continue
         if isinstance(child, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             bound.update(walrus_names(child))
-            return
+            continue
         if isinstance(child, ast.Global):
             outer.update(child.names)
         elif isinstance(child, ast.Nonlocal):
@@ -381,11 +392,7 @@ def bound_names(body: Sequence[ast.stmt]) -> tuple[frozenset[str], frozenset[str
             bound.add(child.name)
         elif isinstance(child, ast.MatchMapping) and child.rest:
             bound.add(child.rest)
-        for grandchild in trees.children(child):
-            walk(grandchild)
-
-    for statement in body:
-        walk(statement)
+        todo += trees.children(child)
     return frozenset(bound - outer - free), frozenset(free), frozenset(outer)
 
 
@@ -422,7 +429,8 @@ def is_added(code: types.CodeType) -> bool:
 
 def looks_at_frames(body: Sequence[ast.AST]) -> bool:
     """Does it call what reads or writes the variables of the frame it stands in?"""
-    return any(frame_call(part, _LOOK_AT_FRAMES) for statement in body for part in trees.walk(statement))
+    calls = [part for statement in body for part in trees.walk(statement) if isinstance(part, ast.Call)]
+    return any([frame_call(call, _LOOK_AT_FRAMES) for call in calls])
 
 
 def frame_call(node: ast.AST, names: Collection[str]) -> str:

@@ -16,6 +16,7 @@ from jitlab.support.lazy import OfEach
 from .convert import find_definition
 from .flow_rewrite import may_jump
 
+_TRIES = (ast.Try, ast.TryStar)
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 #: What is raised from outside the program, at any moment.
 _FROM_OUTSIDE = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit"})
@@ -66,8 +67,8 @@ def refused_in(function: types.FunctionType) -> tuple[str, int]:
 
 def _first(function: types.FunctionType) -> tuple[str, int]:
     found = find_definition(function)
-    nodes = [] if found is None else [node for node in recorded(found[0]) if refused_try(node)]
-    return (refused_try(nodes[0]), nodes[0].lineno) if nodes else ("", 0)  # type: ignore[attr-defined]
+    nodes = [] if found is None else [node for node in recorded(found[0]) if isinstance(node, _TRIES) and refused_try(node)]
+    return (refused_try(nodes[0]), nodes[0].lineno) if nodes else ("", 0)
 
 
 __all__ = ["recorded", "refused_in", "refused_try"]

@@ -192,15 +192,12 @@ def _read_by_functions(body: Iterable[ast.stmt]) -> set[str]:
     """Names that functions defined in the body read: they may be called at any time."""
     found: set[str] = set()
 
-    def walk(node: ast.AST) -> None:
+    todo: list[ast.AST] = list(body)
+    for node in todo:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)):
             found.update(reads(node))
-            return
-        for child in trees.children(node):
-            walk(child)
-
-    for statement in body:
-        walk(statement)
+        else:
+            todo += trees.children(node)
     return found
 
 

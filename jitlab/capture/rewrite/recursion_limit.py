@@ -46,8 +46,8 @@ def _set_limit() -> None:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Levels of a tree."""
-    deepest, level = 0, [tree]
+    """Levels of a tree, with that of contexts and operators."""
+    deepest, level = 1, [tree]
     while level:
         deepest += 1
         level = [child for node in level for child in children(node)]
