@@ -284,7 +284,7 @@ class Pow(Elementwise):
 
 #: Up to these exponents a loop computes a power that the program writes as products: of integers modulo 2**n, of floats with
 #: what the products lose added again, so that nearly all have NumPy's bits.
-MOST_FACTORS = {"i": 15, "u": 15, "f": 4}
+MOST_FACTORS = {"i": 15, "u": 15, "f": 8}
 
 
 class IntegerPower(Elementwise):

@@ -515,8 +515,8 @@ class Arithmetic(Instructions):
 
     def pow(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
-            power = self.known(y)
-            if power in (-1, 0.5, 1, 2, 3, 4):
+            power, exact = self.known(y), self.features.fuses_multiply_add
+            if power in (-1, 0.5, 1, 2, 3, 4) or (power in (5, 6, 7, 8) and (exact or x.dtype.itemsize < 8)):
                 return self._easy_pow(x, power)
             if y.lanes == 0 and power is None:
                 return self._uniform_pow(x, y)

@@ -629,20 +629,51 @@ def _magnitude(a: Num, y: Num) -> Num:
     return _scale(whole + (rest + e), ticks)
 
 
+#: A number, and what was lost of it; None: nothing.
+_Whole = tuple[Num, Num | None]
+
+
 def whole_power(e: Arithmetic, x: Val, power: int) -> Val:
-    """x**3 or x**4 as products, rounded once or nearly so: float16 and float32 in a float that holds the square exactly, and
-    what the products of float64 lose is added again. (Where no instruction does that, they are within 2 ULP.)"""
+    """x**3, x**4, ... as products, rounded once or nearly so: float16 and float32 in a float that holds the square exactly, and
+    what the products of float64 lose is added again. (Where no instruction does that, x**3 and x**4 are within 2 ULP.)"""
     base = Num(e, x)
-    if x.dtype.itemsize < 8 or not e.features.fuses_multiply_add:
+    is_wide = x.dtype.itemsize < 8 or not e.features.fuses_multiply_add
+    if is_wide:
         base = base.cast(np.float32 if x.dtype.itemsize == 2 else np.float64)
-        square = base * base
-        return e.cast((square * (base if power == 3 else square)).v, x.dtype)
-    square, square_low = two_product(base, base)
-    other, lost = (base, square_low * base) if power == 3 else (square, square_low * (square + square))
-    result, result_low = two_product(square, other)
-    total = result + (result_low + lost)
-    known: Val = where(abs(total) > 0.0, total, result).v  # NaN: a product is infinite; the sign of a zero is the product's
+    times = _product if is_wide else _whole_product
+    factor: _Whole = base, None
+    factors: list[_Whole] = []  # x, x**2, x**4, ... of which the power is made
+    while True:
+        if power & 1:
+            factors.append(factor)
+        power >>= 1
+        if not power:
+            break
+        factor = times(factor, factor)
+    result = factors.pop()
+    while factors:
+        result = times(result, factors.pop())
+    high, low = result
+    if low is None:
+        return e.cast(high.v, x.dtype)
+    total = high + low
+    known: Val = where(abs(total) > 0.0, total, high).v  # NaN: a product is infinite; the sign of a zero is the product's
     return known
+
+
+def _product(one: _Whole, other: _Whole) -> _Whole:
+    return one[0] * other[0], None
+
+
+def _whole_product(one: _Whole, other: _Whole) -> _Whole:
+    """With what is lost."""
+    (x, dx), (y, dy) = one, other
+    high, low = two_product(x, y)
+    if dx is not None:
+        low = low + dx * (x + x if one is other else y)
+    if dy is not None and one is not other:
+        low = low + x * dy
+    return high, low
 
 
 @_Function
