@@ -549,6 +549,8 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
             return call(capture, chosen, args, kwargs)
     if _is_user_function(function):
         return call_user(capture, function, args, kwargs)
+    if isinstance(function, type) and (made := capture.new_object(function, args, kwargs)) is not None:
+        return made
     try:
         return call_library(capture, function, args, kwargs, owner)
     except (Signal, CaptureError) as error:

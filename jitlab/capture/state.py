@@ -245,6 +245,10 @@ class Capture(Arrays):
         self.mine[id(container)] = container
         return container
 
+    def new_object(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An object of a class of the program's, made by code that is recorded; None: its class is called as it is."""
+        return None
+
     def note_outside(self, value: Any) -> None:
         """A container from outside, and those in it."""
         self.meets_passed = self.meets_passed or id(value) in self.passed

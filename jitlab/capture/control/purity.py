@@ -225,6 +225,36 @@ def fills(function: Any, owner: Any) -> bool:
     return isinstance(owner, (list, dict, set, frozenset)) and getattr(function, "__name__", "") in _FILLING
 
 
+#: What a class may define by itself when an object of it is made while a recording runs: nothing that Python asks unseen.
+_PLAIN_PARTS = frozenset(
+    f"__{name}__"
+    for name in "module qualname doc dict weakref annotations annotate annotate_func init slots repr str call firstlineno"
+    " static_attributes type_params match_args".split()
+)
+_OF_FUNCTIONS = (
+    types.FunctionType, property, staticmethod, classmethod, types.MemberDescriptorType, types.GetSetDescriptorType
+)  # fmt: skip
+_plain_classes: OfEach[bool] = OfEach()
+
+
+def is_plain_class(kind: type) -> bool:
+    """Is an object of this class what its `__init__` puts into it, and is all that is asked of it in code that is recorded?"""
+    return _plain_classes.of(kind, _has_plain_parts, kind)
+
+
+def _has_plain_parts(kind: type) -> bool:
+    new, init = (getattr(kind, name) for name in ("__new__", "__init__"))
+    if type(kind) is not type or new is not object.__new__ or not _is_the_users_code(init):
+        return False
+    for base in kind.__mro__[:-1]:
+        for name, value in vars(base).items():
+            if name.startswith("__") and name.endswith("__") and name not in _PLAIN_PARTS:
+                return False
+            if hasattr(type(value), "__get__") and not isinstance(value, _OF_FUNCTIONS):
+                return False
+    return True
+
+
 def is_iterable(kind: type) -> bool:
     """Does Python iterate over objects of this class, by itself or as a mapping?"""
     is_ours = kind.__module__.partition(".")[0] == "jitlab"

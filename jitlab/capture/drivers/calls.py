@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture.control.conditions import FEW
+from jitlab.capture.control.purity import is_plain_class
 from jitlab.capture.effort import CAPTURE_NS
 from jitlab.capture.guards.changes import CAUSES, Leaf
 from jitlab.capture.guards.objects import KEPT
-from jitlab.capture.hooks import call_user
+from jitlab.capture.hooks import HOOKS, call_user
 from jitlab.capture.numpy_calls.draws import begin, makes_generator
 from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.refusals import Refusal
@@ -97,6 +98,19 @@ class CallCapture(CellCapture):
 
     def structure(self) -> CellStructure:
         return CallStructure(self)
+
+    def new_object(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """It is no part of what the call gives: structure, of which each call makes another one in Python."""
+        if not is_plain_class(kind):
+            return None
+        made = HOOKS.made(object.__new__(kind))
+        self.instances[id(made)] = made
+        for name in ("__init__", "__new__", "__setattr__", "__getattribute__"):
+            self.callable_found(getattr(kind, name), kind, name)
+        init = getattr(kind, "__init__")  # noqa: B009 - mypy takes the class for an object
+        if call_user(self, init, (made, *args), kwargs) is not None:
+            raise EndPiece("effect", "does_more", name=f"{kind.__name__}.__init__")
+        return made
 
     def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A generator that the function makes for itself is one object, which begins anew at each call."""

@@ -139,6 +139,7 @@ class Driver:
     """One run of a program. What a cell and a call do each in its own way: where names live, and how code runs around them."""
 
     is_strict = False  # what cannot be captured is an error
+    has_helped = False  # a statement that Python runs has called what runs in pieces of its own
     is_watched = False  # np.errstate asks to raise, to call, to print or to log: statements run on NumPy
 
     def __init__(
@@ -401,7 +402,7 @@ class Driver:
 
     def replace(self, at: int, length: int, reason: Refusal) -> tuple[int, str]:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
-        ran: list[tuple[Statement, int, int]] = []
+        ran: list[tuple[Statement, Refusal | None, int, int]] = []
         count, jump = 0, ""
         try:
             while count < length and not jump:
@@ -413,7 +414,7 @@ class Driver:
                     statement = statement.rest()
                 if self.is_strict:
                     self.refuse(statement, reason)
-                started = time.perf_counter_ns()
+                started, self.has_helped = time.perf_counter_ns(), False
                 try:
                     jump = self.execute(statement.plain())
                 except Exception as error:
@@ -423,12 +424,12 @@ class Driver:
                         reason = Refusal("error", explanations.said_of(error))
                     raise
                 finally:
-                    ran.append((statement, started, time.perf_counter_ns()))
+                    ran.append((statement, _HELPER if self.has_helped else None, started, time.perf_counter_ns()))
                 if statement.is_display or statement.group is not None:
                     self.done(statement)
         finally:
-            for statement, started, ended in ran:
-                self.observer.ran(statement, reason, started, ended)
+            for statement, its_own, started, ended in ran:
+                self.observer.ran(statement, its_own or reason, started, ended)
         return count, jump
 
     def note_helper(self, statement: Statement, helper: Any) -> None:
@@ -442,7 +443,7 @@ class Driver:
         known = self.program.helpers.get(function, self.observer.helper) if isinstance(function, types.FunctionType) else None
         if known is None:
             return called
-        helper = known.run
+        helper, self.has_helped = known.run, True
         if not helper.is_python:  # whether it pays to compile it is decided for itself
             self.pieces_entered += 1
             self.python_ns += ENTRY_NS
@@ -451,8 +452,6 @@ class Driver:
     def uncaptured(self, at: int, reason: Refusal) -> tuple[int, str]:
         """Run a statement that is not captured: in parts where it has some, else as Python."""
         statement = self.here.statements[at]
-        if statement.asks:
-            reason = _HELPER
         parts = statement.parts()
         if parts is None:
             return self.replace(at, 1, reason)

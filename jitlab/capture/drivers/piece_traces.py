@@ -17,6 +17,7 @@ from jitlab.capture.effort import RESULT_NS
 from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_guard
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import here, is_converted, is_user_file
 from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.capture.tracers.indices import index_code
@@ -242,6 +243,9 @@ class CellStructure(Structure):
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
+        held = x.__self__ if isinstance(x, types.MethodType) else x
+        if id(held) in self.cell.instances:
+            raise EndPiece("value", "makes", what=a_kind(held))
         place = self.cell.place_of(x)
         if place is not None:
             return self.found_again(place)

@@ -186,9 +186,13 @@ class CellCapture(ObjectsOfTheUser):
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
         is_known = isinstance(value, (Tensor, Number, Extent, types.ModuleType))
         if is_known or isinstance(owner, (Tensor, Number)):
+            if id(owner) in self.instances:
+                self.found_in_class(owner, name)
             return value
         if callable(value):
             return self.callable_found(value, owner, name)
+        if id(owner) in self.instances and (base := self.found_in_class(owner, name)) is not None:
+            return self.load_attribute(value, base, name)
         if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
             return value
         if is_state(owner, name):
@@ -196,30 +200,60 @@ class CellCapture(ObjectsOfTheUser):
         text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
 
+    def found_in_class(self, owner: Any, name: str) -> type | None:
+        """The class that gives an object of the program's own an attribute; None where it is the object's."""
+        kind = type(owner)
+        base = class_that_has(kind, name)
+        is_own = name in getattr(owner, "__dict__", ())
+        for nearer in kind.__mro__[: -1 if base is None or is_own else kind.__mro__.index(base)]:
+            if name not in vars(nearer):
+                self.inherits(nearer, name)
+        if base is None or is_own or hasattr(vars(base)[name], "__set__"):
+            if base is not None:
+                self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
+            return None
+        return base
+
     def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
         if table.get(name) is value:
             self.attributes.setdefault(text, Attributes(table, {}, text)).values[name] = value
 
+    def lacks(self, owner: Any, name: str) -> None:
+        if id(owner) in self.instances:
+            for base in type(owner).__mro__[:-1]:
+                self.inherits(base, name)
+        else:
+            super().lacks(owner, name)
+
     def means_builtin(self, table: Mapping[str, Any], name: str) -> None:
-        """A name stands for Python's own, or for what a class inherits, as long as nothing else is assigned to it."""
+        """A name of the program's stands for Python's own, as long as nothing else is assigned to it."""
         self.keep.append(table)
         self.attributes.setdefault(f"names {id(table)}", Attributes(table, {}, "")).values[name] = Absent.NAME
 
+    def inherits(self, kind: type, name: str) -> None:
+        """A class has a name of another one's, or none, as long as it gets none of its own."""
+        self.keep.append(kind)
+        self.attributes.setdefault(f"names {id(kind)}", Attributes(vars(kind), {}, "")).values[name] = Absent.NAME
+
     def callable_found(self, value: Any, owner: Any, name: str) -> Any:
-        if isinstance(owner, (Tensor, Number)) or id(owner) in self.made_now or id(owner) in self.instances:
+        is_made, is_object = id(owner) in self.made_now, id(owner) in self.instances
+        if isinstance(owner, (Tensor, Number)) or (is_made and not is_object):
             return value
         if isinstance(owner, types.ModuleType):
             self.found_in(vars(owner), name, value, owner.__name__)
             return value
-        own = () if isinstance(owner, type) else getattr(owner, "__dict__", None)
+        own = None if isinstance(owner, type) else getattr(owner, "__dict__", None)
         text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         if own and name in own:
+            if is_object:
+                self.found_in_class(owner, name)
+                return value
             return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
-        order = (owner if isinstance(owner, type) else type(owner)).__mro__
-        base = next((base for base in order if name in vars(base)), None)
+        kind = owner if isinstance(owner, type) else type(owner)
+        base = class_that_has(kind, name)
         if base is not None:
-            for derived in order[: order.index(base)]:
-                self.means_builtin(vars(derived), name)
+            for derived in kind.__mro__[: kind.__mro__.index(base)]:
+                self.inherits(derived, name)
             self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
             if own is not None and (place := self.place_of(owner)) is not None and not hasattr(vars(base)[name], "__set__"):
                 self.keep.append(owner)  # it may get one of its own
@@ -564,6 +598,11 @@ class CellCapture(ObjectsOfTheUser):
         ) = mark[1]  # fmt: skip
         if self.putting is not None:
             self.putting.rollback(putting)
+
+
+def class_that_has(kind: type, name: str) -> type | None:
+    """The class that gives objects of a class an attribute."""
+    return next((base for base in kind.__mro__ if name in vars(base)), None)
 
 
 class Names(MutableMapping[str, Any]):
