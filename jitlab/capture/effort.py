@@ -45,6 +45,10 @@ class Effort:
         return self.left > 0
 
     @property
+    def spent(self) -> int:
+        return MOST_NS - self.left
+
+    @property
     def is_spent(self) -> bool:
         return self.left <= 0
 

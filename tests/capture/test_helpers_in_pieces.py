@@ -12,6 +12,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.capture import effort
 from tests.cell_runs import CellResult, run_cell
 
 #: Modules with a function `f(x, log)`.
@@ -527,6 +528,20 @@ def test_a_helper_has_the_level_of_its_caller(monkeypatch):
     f = jl.jit(made(text + "def f(x, log):\n    return helper(x, log)\n")["f"], jit_level="O0")
     report = jl.explain(f, np.ones(3), [])
     assert [len(cluster.kernels) for cluster in report.clusters] == [3]
+
+
+def test_all_helpers_of_a_call_have_one_budget(monkeypatch):
+    """A first call does not take a second for each function that it calls."""
+    monkeypatch.setattr(jl.config, "settle", "model")
+    monkeypatch.setattr(effort, "MOST_NS", 20_000_000)
+    text = "".join(
+        f"def helper{n}(v, log):\n    log.append({n})\n" + "    v = np.tanh(v) + 1\n" * 8 + "    return v\n\n" for n in range(9)
+    )
+    calls = "".join(f"    x = helper{n}(x, log[0])\n    print()\n" for n in range(9))
+    names = made(text + "def f(x, log):\n" + calls + "    return x\n")
+    f, log = jl.jit(names["f"]), [[]]
+    _, traced = reasons(f, np.ones(3), log)
+    assert 0 < len(set(map(str, traced))) < 9 and log == [list(range(9))]
 
 
 def test_threads_share_a_helper(monkeypatch):

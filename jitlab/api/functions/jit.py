@@ -227,6 +227,12 @@ class Jit(SizeFamilies, Deciding):
         trials = list(self._trials.values())
         return bool(trials) and all(trial.way == PYTHON for trial in trials)
 
+    @property
+    def spent_ns(self) -> int:
+        """What capturing its calls has taken of what they may take, and those of functions that run in pieces for it."""
+        own = sum(trial.effort.spent + trial.effort_in_pieces.spent for trial in list(self._trials.values()))
+        return own + (self._body.helpers.spent_ns if self._body else 0)
+
     def _note_traces(self, trial: Trial) -> None:
         """A call ran compiled that may decide: its traces are those of such calls."""
         here = settling.here

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from jitlab.capture import effort
 from jitlab.capture.positions import is_converted, is_user_file
 from jitlab.support.transactions import contextmanager
 
@@ -88,13 +89,21 @@ class Helpers:
             self._known.pop(next(iter(self._known)), None)
         return True
 
+    @property
+    def spent_ns(self) -> int:
+        """What capturing all of them has taken."""
+        return sum(known.run.spent_ns for known in list(self._known.values()))
+
     def get(self, function: types.FunctionType, make: Callable[[Any], Any]) -> Helper | None:
         """What runs a function, also one that was defined again since."""
         name = function.__module__, function.__qualname__
         known = self._known.get(name)
         if known is not None and known.function is not function and self.add(function, make):
             known = self._known.get(name)
-        return known if known is not None and known.serves(function) else None
+        if known is None or not known.serves(function):
+            return None
+        is_too_much = effort.here.effort is not None and not known.run.spent_ns and self.spent_ns > effort.MOST_NS
+        return None if is_too_much else known
 
 
 def may_compile(function: Any) -> bool:
