@@ -1,5 +1,6 @@
 """Programs in which the data decide on sizes: captured whole, with one machine code for all lengths, and right for each."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.api import Options, compile_trace
+from tests.cell_runs import run_cell
 
 pytestmark = pytest.mark.usefixtures("compiled")
 SIZES = (40, 7, 2, 1, 0, 41)
@@ -252,18 +255,18 @@ def test_effects_wait_for_the_length(monkeypatch, capsys):
         assert ours.bit_generator.state == theirs.bit_generator.state
 
 
-def test_a_gradient_through_a_selection_of_unknown_length_says_so():
-    def loss(x):
-        return np.sort(x[np.flatnonzero(x > 0)]).sum()
+def test_gradients_are_there_or_said_not_to_be():
+    def picked(x):
+        return (np.sort(x[np.flatnonzero(x > 0)]) ** 2).sum()
 
-    def by_nonzero(x):
-        return (x * np.unique(np.round(x))[0]).sum()
+    def summed(x):
+        return np.cumsum(x[x > 0]).sum()
 
-    for f in (loss, by_nonzero):
-        try:
-            jl.grad(f)(np.array([3.0, -1.0, 2.0]))
-        except jl.errors.JitlabError as error:
-            assert str(error)
+    gradient = jl.grad(picked)
+    for x in ([3.0, -1.0, 2.0], [-1.0, 5.0, 4.0]):
+        np.testing.assert_array_equal(gradient(np.array(x)), np.where(np.array(x) > 0, 2 * np.array(x), 0))
+    with pytest.raises(jl.errors.NoGradientError, match="Indexing has no gradient"):
+        jl.grad(summed)(np.array([3.0, -1.0, 2.0]))
 
 
 def test_a_check_follows_the_lengths(monkeypatch):
@@ -273,3 +276,60 @@ def test_a_check_follows_the_lengths(monkeypatch):
         compiled(rng.normal(size=50))
     checked = compiled.check(rng.normal(size=50))
     assert checked.ok, checked
+
+
+def test_a_function_without_a_rule_whose_results_have_other_lengths_is_learnt(monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
+
+    def f(x):
+        v = np.trim_zeros(np.clip(x, 0, None))
+        return v / v.sum()
+
+    compiled, rng = jl.jit(f), np.random.default_rng(9)
+    for n in range(20, 26):
+        x = np.concatenate([-np.ones(30 - n), np.abs(rng.normal(size=n)) + 0.1])
+        np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
+    with events.listen((heard := []).append):
+        for n in (7, 9, 13):
+            x = np.concatenate([-np.ones(30 - n), np.abs(rng.normal(size=n)) + 0.1])
+            np.testing.assert_allclose(compiled(x), f(x), rtol=1e-12)
+    assert not [event for event in heard if isinstance(event, events.StatementRan)]
+
+
+def test_threads_meet_other_lengths_at_once(monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
+    compiled = jl.jit(standardised)
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(40):
+            x = rng.normal(size=60)
+            try:
+                np.testing.assert_allclose(compiled(x), standardised(x), rtol=1e-9)
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert compiled.experimental_get_tracing_count() <= 4
+
+
+def test_a_cell_goes_on_with_another_length():
+    space = {"np": np, "x": None}
+    rng = np.random.default_rng(10)
+    source = "y = x[x > 0]\nz = np.log1p(y) * 2\nk = len(y)\nw = z.sum() / k\nv = y[1:] - 1\n"
+    runs = []
+    for _ in range(6):
+        space["x"] = x = rng.normal(size=50)
+        runs.append(run_cell(source, space, "<cell of data>", executor=lambda trace: compile_trace(trace, Options())))
+        y = x[x > 0]
+        np.testing.assert_allclose(space["z"], np.log1p(y) * 2, rtol=1e-12)
+        np.testing.assert_array_equal(space["v"], y[1:] - 1)
+        assert (space["k"], type(space["k"]), type(space["w"])) == (len(y), int, np.float64)
+    assert sum(len(run.traces) for run in runs) == 2
+    assert [bool(run.statements) for run in runs] == [False, True, False, False, False, False]

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 #: Characters of an expression in a sentence.
 LONGEST = 40
+#: Calls, by the function's name and their place, whose results had another shape than when they were recorded: so many are
+#: remembered. The data decide how long the results of these are, too.
+MOST_VARYING = 1000
+_varying: dict[tuple[str, Any], bool] = {}
 
 
 class NotReplayable(Unfit):
@@ -94,6 +98,7 @@ def add_host_call(
             raise no_array(name, item)
     known = len(capture.root.sizes)
     by_data = code == "data_dependent" or any(capture.is_of_data(n) for node in nodes for n in node.shape)
+    by_data = by_data or (name, here()) in _varying
     shapes = [_lengths(capture, item, function, args, nodes) if by_data else item.shape for item in results]
     types = tuple(ArrayType(shape, item.dtype) for shape, item in zip(shapes, results, strict=True))
     label = getattr(function, "label", "")
@@ -146,7 +151,7 @@ class _Exact:
         self.function = function
         self.types, self.shapes = types, shapes  # None: of a length that the data decide
         self.__name__ = getattr(function, "__name__", type(function).__name__)
-        self.source = here()
+        self.source = self.site = here()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Exact) and (self.function, self.shapes) == (other.function, other.shapes)
@@ -166,6 +171,10 @@ class _Exact:
         """ "`rows[mask]` in line 7 has another length each time", and the lengths."""
         was, now = plain(type.shape), item.shape
         met: tuple[str, ...]
+        if item.dtype == type.dtype and self.site is not None:
+            if len(_varying) >= MOST_VARYING:
+                _varying.clear()
+            _varying[self.__name__, self.site] = True
         axes = [axis for axis, sizes in enumerate(zip(was, now, strict=False)) if sizes[0] != sizes[1]]
         if item.dtype != type.dtype:
             what, met = "dtype", (str(type.dtype), str(item.dtype))
