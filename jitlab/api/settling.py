@@ -97,6 +97,8 @@ class Trial:
     as_python: int = 0  # calls that came this way since that was Python
     is_in_front: bool = False  # C looks after such calls, or cannot
     is_long: bool = False  # a call took long, and not because others had the processor
+    stitched: int = 0  # calls as one function with its pieces in line, since that was decided
+    entered: tuple[int, int, float] | None = None  # counts of the last call that the driver ran
     unpaid: int = 0  # calls in succession whose pieces do not pay, by counts
     unpaid_code: str = ""  # and for what reason, the same for all of them
     has_entered: bool = False  # a piece that is compiled was entered once: such a call may come again
@@ -117,7 +119,7 @@ class Trial:
         """What is known where a definition is executed again: as much, of another object."""
         made = copy(self)
         made.times = {way: [*times] for way, times in self.times.items()}
-        made.noted, made.as_python, made.is_in_front = {}, 0, False
+        made.noted, made.as_python, made.stitched, made.is_in_front = {}, 0, 0, False
         made.refusal = self.refusal and self.refusal._replace(made=())  # what calls gave is theirs
         return made
 
@@ -260,15 +262,17 @@ def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
 class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
-    captured whole. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and what
-    Python would have taken for them by the model. `ran`: the pieces that a call has entered, of which somebody wants to
-    know. `given_up`: why the run of a call was, and how many calls its trace had had by then."""
+    captured whole; `is_stitched`: and ran as one function. `counts`: of the last call in pieces that ended, how many were
+    entered and were to be captured, and what Python would have taken for them by the model. `ran`: the pieces that a call has
+    entered, of which somebody wants to know. `given_up`: why the run of a call was, and how many calls its trace had had by
+    then."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None
     counts: tuple[int, int, float] | None = None
     given_up: tuple[Refusal, int] | None = None
     is_in_pieces: bool = False
+    is_stitched: bool = False
     compiled: int = 0
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 import types
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -77,14 +78,19 @@ from .jit_options import JitOptions, check_backend, checked
 from .native_entry import MAX_ENTRIES, InFront, class_of, warm_up
 
 if TYPE_CHECKING:
-    from jitlab.api import kept_decisions
+    from jitlab.api import kept_decisions, stitched
     from jitlab.capture.drivers import function_body, paths
     from jitlab.capture.rewrite import bytecode
 else:  # for calls that are not captured whole
     function_body, paths = Later("jitlab.capture.drivers.function_body"), Later("jitlab.capture.drivers.paths")
     bytecode = Later("jitlab.capture.rewrite.bytecode")
     kept_decisions = Later("jitlab.api.kept_decisions")
+    stitched = Later("jitlab.api.stitched")
 
+#: So many calls in pieces in which nothing is captured, and it is written again as one function.
+STITCHED_AFTER = 2
+#: How often that is done at the most: what its pieces do not serve may be another one each time.
+WRITTEN_AGAIN = 16
 #: Places that call a function as Python of which notes tell.
 MOST_CALLERS = 100
 #: After so many refusals at one place calls are not captured that differ in ints and in what containers hold alone.
@@ -132,6 +138,8 @@ class Jit(SizeFamilies, Deciding):
         self._decided_for = self._what_runs()
         self.in_front = InFront(Jit.__call__, self)
         self._body: function_body.Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
+        self._stitched: stitched.Stitched | None = None  # the function with its pieces in line
+        self._in_pieces, self._left = 0, WRITTEN_AGAIN  # calls in pieces in which nothing was captured; how often it is written
         self._entered(self._code_function(), str(options), kind="jit")
         self.ledger.trials = self._trials
         self._follow(class_of(self))
@@ -182,10 +190,14 @@ class Jit(SizeFamilies, Deciding):
             if not trial.is_in_front:
                 self._called_as_python(kind, trial, args, kwargs)
             return self._python_call(trial, args, kwargs)
+        if trial.way == COMPILED and trial.pieces and self._runs_stitched:
+            self._called_stitched(kind, trial, args, kwargs)
+            return self._stitched_call(args, kwargs)
         trial.begin()
         here = settling.here
-        outer = here.is_in_pieces, here.counts, here.ran, here.given_up
+        outer = here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched
         here.is_in_pieces, here.counts, here.ran, here.given_up = trial.pieces, None, None if trial.way else {}, None
+        here.is_stitched = False
         try:
             if trial.way == COMPILED or config.settle != MEASURE:
                 result = self._compiled_call(args, kwargs, trial)
@@ -204,13 +216,16 @@ class Jit(SizeFamilies, Deciding):
                 result = settling.tried(trial, ways, _is_measurable)
                 if not trial.pieces:
                     self._served_by_c(args, kwargs)
-            trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
+            if here.counts is not None:
+                trial.entered = here.counts
+            counts = trial.entered if here.is_stitched else here.counts
+            trial.ran(here.is_in_pieces, counts, by_model=config.settle == MODEL)
             if trial.way and trial.kept is None and trial.form:
                 self._keep_decision(kind, trial)
         finally:
             if here.given_up is not None:
                 trial.gave_up(*here.given_up)
-            here.is_in_pieces, here.counts, here.ran, here.given_up = outer
+            here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched = outer
         if self._body is False:
             trial.way = PYTHON
         return result
@@ -236,13 +251,14 @@ class Jit(SizeFamilies, Deciding):
     def _note_traces(self, trial: Trial) -> None:
         """A call ran compiled that may decide: its traces are those of such calls."""
         here = settling.here
-        if here.ran is not None:
+        if here.ran is not None and not here.is_stitched:
             whole = [] if self._last is None else [settling.identity(self.name, self._last)]
             trial.traces = tuple(here.ran if here.is_in_pieces else whole)
 
     def reopen(self) -> None:
         if self._decided_for is not (runs := self._what_runs()):
             self._decided_for, self._last, self._body, self._received = runs, None, None, None
+            self._stitched, self._in_pieces, self._left = None, 0, WRITTEN_AGAIN
             for known in (self._traces, self._recent, self._families, self._sizes, self._refused, self._failed):
                 known.clear()
         self._trials.clear()
@@ -258,6 +274,8 @@ class Jit(SizeFamilies, Deciding):
 
     def _tried_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial) -> Any:
         """A call runs as it would if it were decided that such calls run compiled."""
+        if trial.pieces and self._runs_stitched:
+            return self._stitched_call(args, kwargs)
         trace, entry = self.in_front.tried
         if trace is None or trace is not self._last:
             result = self._compiled_call(args, kwargs, trial)
@@ -327,7 +345,13 @@ class Jit(SizeFamilies, Deciding):
         trial.as_python += 1
         if trial.as_python >= (DIRECT if default_target().is_loaded else DIRECT_FIRST):
             trial.is_in_front = True
-            self.in_front.add(self, kind, args, kwargs)
+            self.in_front.add(self, kind, args, kwargs, PYTHON)
+
+    def _called_stitched(self, kind: settling.Kind, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        trial.stitched += 1
+        if trial.stitched >= DIRECT and not trial.is_in_front and self._trials.get(kind) is trial:
+            trial.is_in_front = True
+            self.in_front.add(self, kind, args, kwargs, COMPILED)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -501,6 +525,8 @@ class Jit(SizeFamilies, Deciding):
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
+        if self._runs_stitched:
+            return self._stitched_call(*self._signature.call_form(values))
         settling.here.is_in_pieces = True
         function = self.python_function
         args, kwargs = ((), {}) if self._binds_own else self._signature.call_form(values)
@@ -528,7 +554,42 @@ class Jit(SizeFamilies, Deciding):
             arguments = bound.arguments
         before, outside.unmarked = outside.unmarked, True
         try:
-            return function_body.run_body(self._body, arguments, self._compiled, self._observer)
+            captured = self._body.trace_count
+            result = function_body.run_body(self._body, arguments, self._compiled, self._observer)
+        finally:
+            outside.unmarked = before
+        if self._binds_own and self._body.trace_count == captured:
+            self._in_pieces += 1
+            if self._in_pieces == STITCHED_AFTER and self._left:
+                self._stitch(self._body)
+        return result
+
+    # ---- with its pieces in line
+    def _stitch(self, body: function_body.Body) -> None:
+        """From now on calls in pieces are those of one function, where that can be."""
+        again, self._left = weakref.WeakMethod(self._ask_again), self._left - 1
+        settling.disturbed()
+        try:
+            self._stitched = stitched.Stitched(body, again)
+        except (stitched.Unwritten, SyntaxError):
+            self._stitched = None
+
+    def _ask_again(self) -> None:
+        """Pieces do not serve any more: there may be others to capture."""
+        settling.disturbed()
+        self._stitched, self._in_pieces = None, 0
+        self.in_front.drop_stitched(self)
+
+    @property
+    def _runs_stitched(self) -> bool:
+        return self._stitched is not None and not events.active()
+
+    def _stitched_call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        assert self._stitched is not None
+        settling.here.is_in_pieces = settling.here.is_stitched = True
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return self._stitched.function(*args, **kwargs)
         finally:
             outside.unmarked = before
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitlab import events
-from jitlab.api.settling import PYTHON, Kind
+from jitlab.api.settling import COMPILED, PYTHON, Kind
 from jitlab.capture import CallTrace, NotReplayable, Trace
 from jitlab.capture.drivers.piece_traces import check_stream
 from jitlab.capture.guards.described_calls import Described, Undescribed
@@ -129,8 +129,9 @@ class InFront:
     def __init__(self, call: Callable[..., Any], function: Jit) -> None:
         locks.own(self)
         self._otherwise = _Otherwise(call, function)
-        self._calls: dict[Kind, PlainCall] = {}
+        self._calls: dict[str, dict[Kind, PlainCall]] = {PYTHON: {}, COMPILED: {}}  # COMPILED: with its pieces in line
         self._direct = DirectCalls(getattr(function._code_function(), "__code__", None))
+        self._direct_stitched = DirectCalls(None)
         self._compiled: list[Any] = []
         self._forms: set[Any] = set()  # of calls, which they answer
         self.tried: tuple[Any, Any] = None, None  # a trace, and what answers calls of it in a trial
@@ -173,8 +174,8 @@ class InFront:
         """Nobody has given the function's class another `__call__`."""
         return bool(class_of(function).__call__ is self._otherwise.call)
 
-    def add(self, function: Jit, kind: Kind, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """From now on C looks after calls of this kind, as this one is."""
+    def add(self, function: Jit, kind: Kind, args: Sequence[Any], kwargs: Mapping[str, Any], way: str) -> None:
+        """From now on C looks after calls of this kind, as this one is, which go this way."""
         if not self._is_own(function):
             return
         values = (*args, *kwargs.values())
@@ -182,23 +183,34 @@ class InFront:
         call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1])
         with locks.Released(self._lock), self._lock:
             known = function._trials.get(kind)
-            if len(self._calls) < self.MOST and known is not None and known.way == PYTHON:  # still
-                self._calls[kind] = call
+            if len(self._calls[way]) < self.MOST and known is not None and known.way == way:  # still
+                self._calls[way][kind] = call
                 with suppress(MemoryError):  # the call itself needs none of it
                     self._set(function)
 
     def drop(self, function: Jit, kind: Kind) -> None:
         """Nothing is decided of such calls any more."""
         with locks.Released(self._lock), self._lock:
-            if self._calls.pop(kind, None) is not None:
+            if any([calls.pop(kind, None) is not None for calls in self._calls.values()]):
+                self._set(function)
+
+    def drop_stitched(self, function: Jit) -> None:
+        """No call is one of the function with its pieces in line any more."""
+        with locks.Released(self._lock), self._lock:
+            for kind in self._calls[COMPILED]:
+                if (known := function._trials.get(kind)) is not None:
+                    known.is_in_front, known.stitched = False, 0
+            if self._calls[COMPILED]:
+                self._calls[COMPILED].clear()
                 self._set(function)
 
     def renew(self, function: Jit) -> None:
         """The function has another Python function, or nothing is decided of its calls any more."""
         with locks.Released(self._lock), self._lock:
             self._direct.code = getattr(function._code_function(), "__code__", None)
-            is_in_front = bool(self._calls or self._compiled)
-            self._calls.clear()
+            is_in_front = bool(any(self._calls.values()) or self._compiled)
+            for calls in self._calls.values():
+                calls.clear()
             self._compiled.clear()
             self._forms.clear()
             self.tried = None, None
@@ -208,10 +220,17 @@ class InFront:
     def _set(self, function: Jit) -> None:
         stops = (events.busy.word, native_call_log.watched, settle_is_off)
         entry = self._compiled[-1] if self._compiled else None
-        if self._calls or entry is None:
+        written = function._stitched
+        if self._calls[COMPILED] and written is not None:
+            self._direct_stitched.code = written.function.__code__
             entry = default_target().python_entry(
-                function.python_function, entry or self._otherwise, list(self._calls.values()), stops, self._direct.under_way,
-                function.name,
+                written.function, entry or self._otherwise, list(self._calls[COMPILED].values()), stops,
+                self._direct_stitched.under_way, function.name,
+            )  # fmt: skip
+        if self._calls[PYTHON] or entry is None:
+            entry = default_target().python_entry(
+                function.python_function, entry or self._otherwise, list(self._calls[PYTHON].values()), stops,
+                self._direct.under_way, function.name,
             )  # fmt: skip
         if entry is None:
             return

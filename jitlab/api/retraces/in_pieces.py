@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
@@ -20,6 +21,8 @@ from .frequency import Frequency
 from .misses import change_text
 
 if TYPE_CHECKING:
+    from jitlab.costs import Costs
+
     from .ledger import Ledger
 
 #: So many shapes of one name at one place: that is a habit of the program.
@@ -34,9 +37,14 @@ class Piece:
 
     site: Site  # its first line
     traces: int = 0
-    calls: int = 0
     seconds: float = 0.0
     change: Change | None = None  # why it was captured again, the last time
+    accounts: list[Costs] = field(default_factory=list)  # of its traces
+
+    @property
+    def calls(self) -> int:
+        """The driver's, and those of a function that has it in line."""
+        return sum(account.all_calls for account in self.accounts)
 
     def __str__(self) -> str:
         again = f": {change_text(self.change)}" if self.change is not None else ""
@@ -68,7 +76,7 @@ class PiecesTold(Observer):
         super().called(trace, started)
         if here.ran is not None and len(here.ran) < MOST_RAN:
             here.ran[identity(trace.name, trace)] = None
-        self._piece(trace).calls += 1
+        self._piece(trace)
         if trace.costs.calls:  # the first call is the one that captured it
             self.frequency.called()
         trace.costs.called()
@@ -100,6 +108,7 @@ class PiecesTold(Observer):
             source = min(sources, key=lambda source: (source.line, source.column), default=None)
             site = Site(source.file, source.line) if source is not None else Site("", 0)
             known = self._pieces[trace.number] = self.ledger.pieces.setdefault(site, Piece(site))
+            known.accounts.append(trace.costs)
         return known
 
     def _warning(self, piece: Piece, change: Change, before: Failed, again: int, runs: int) -> str:

@@ -135,6 +135,11 @@ class _Iterator:
         return self.iterator
 
 
+def is_quiet() -> bool:
+    """Is NumPy asked for nothing that compiled code does not do where it meets a floating-point error?"""
+    return _QUIET.issuperset(np.geterr().values())
+
+
 class Driver:
     """One run of a program. What a cell and a call do each in its own way: where names live, and how code runs around them."""
 
@@ -184,7 +189,7 @@ class Driver:
 
     def look_at_errstate(self) -> None:
         """Python has run, and may have asked NumPy to raise or to call, or no more."""
-        self.is_watched = not _QUIET.issuperset(np.geterr().values())
+        self.is_watched = not is_quiet()
 
     # ---- control flow
     def segment(self, segment: Segment) -> str:

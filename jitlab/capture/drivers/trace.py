@@ -126,6 +126,10 @@ class Trace:
         given = (Packed(tuple, tuple(_told(build, leaf_of) for build in effect.values)) for effect in self.effects)
         return GivingOut(tuple, (result, *given), tuple(effect.function for effect in self.effects))
 
+    def told_of(self, build: Build, leaf_of: Callable[[Any], int]) -> Any:
+        """What a part of a result is, told for machine code."""
+        return _told(build, leaf_of)
+
     def fits(self, leaves: Sequence[Any]) -> bool:
         """The guards beyond the signature hold for these argument leaves."""
         for guard in self.guards:

@@ -74,7 +74,7 @@ class Body(Program):
         self.classes = tuple(classes)
         self.flags = code.co_flags & FUTURE_FLAGS
         self.free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        arguments = definition.args
+        self.arguments = arguments = definition.args
         self.first = next((arg.arg for arg in (*arguments.posonlyargs, *arguments.args)), "")
         nodes = definition.body if isinstance(definition, ast.FunctionDef) else [_returning(definition.body)]
         nodes = [_Prepared(self.first).visit(copy.deepcopy(node)) for node in nodes]
@@ -109,7 +109,7 @@ class Body(Program):
         node = statement.node
         if not statement.asks:
             return self.wrapper_code(node)
-        return self._inner(self.function_of(with_helpers(node)), reads(node) | _stored(node), (HELPER,))
+        return self.inner_code(self.function_of(with_helpers(node)), reads(node) | _stored(node), (HELPER,))
 
     def converted_code(self, statement: Statement) -> types.CodeType:
         node = statement.node
@@ -122,7 +122,7 @@ class Body(Program):
         return self._converted(self.function_of(_returning(node)), reads(node))
 
     def wrapper_code(self, node: ast.stmt) -> types.CodeType:
-        return self._inner(self.function_of(node), reads(node) | _stored(node), ())
+        return self.inner_code(self.function_of(node), reads(node) | _stored(node), ())
 
     def new_name(self) -> str:
         return TEST
@@ -156,11 +156,11 @@ class Body(Program):
         converter.scopes.append(self.locals | self.own(names))
         converter.outward.append(self.outside)
         statement = converter.function(definition)
-        code = self._inner(statement, names, (HOOK,))
+        code = self.inner_code(statement, names, (HOOK,))
         register(code)
         return code
 
-    def _inner(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
+    def inner_code(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
         """The code of a function inside one that has these of the local names, and the names around the user's function."""
         around = [*more, *sorted(self.own(names) | set(map(self.unmangled, self.free)))]
         outer = factory(definition, around)

@@ -101,6 +101,11 @@ class Statement:
                 self._parts.before = before
         return self._parts
 
+    @property
+    def known_parts(self) -> Parts | None:
+        """Its blocks, where it has run in parts."""
+        return self._parts or None
+
     def is_made_of(self, parts: Parts | None) -> None:
         self._parts = parts
 

@@ -1,0 +1,145 @@
+"""A `jit` function in pieces as one Python function, each piece a call (`stitched_code.py`): a call of C where machine code
+compares what the piece reads, else of Python that looks it up as the driver does."""
+
+from __future__ import annotations
+
+import ctypes
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.api.functions.native_entry import MAX_ENTRIES, warm_up
+from jitlab.api.settling import disturbed
+from jitlab.capture.drivers.driver import is_quiet
+from jitlab.capture.drivers.piece_traces import PieceTrace
+from jitlab.capture.drivers.trace import usable
+from jitlab.capture.guards.described_calls import Described, Undescribed
+from jitlab.capture.guards.described_lookups import DescribedLookup
+from jitlab.capture.rewrite import stitched_code
+from jitlab.capture.rewrite.body_code import Body
+from jitlab.capture.rewrite.stitched_code import PieceAt, Unwritten
+from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
+from jitlab.ops.random_draws import set_random_states
+from jitlab.runtime import Executable
+
+#: What a piece gives that does not serve.
+_NONE: Any = type("NotServed", (), {"__repr__": lambda self: "<not served>"})()
+#: Calls of pieces that none serves, after which the driver is asked again.
+MISSES = 2
+#: The state for floating-point errors is one object as long as nobody asks NumPy for anything. (Before NumPy 2 there is none.)
+_state: Any = getattr(getattr(np, "_core", None), "umath", None)
+_state = getattr(getattr(_state, "_extobj_contextvar", None), "get", None)
+
+
+class Piece:
+    """A piece of a stitched function. Called with what its names hold, it gives what it assigns: nothing, one value, or several
+    in a tuple; _NONE where it does not serve."""
+
+    def __init__(self, at: PieceAt, missed: Callable[[], None]) -> None:
+        self.at, self.missed = at, missed
+        self.traces = at.traces
+        self.cell = types.CellType(self)  # what the function calls
+        self.entries: list[PieceTrace] = []  # for which C was thought of
+
+    def __call__(self, *values: Any) -> Any:
+        cells = {name: types.CellType(value) for name, value in zip(self.at.arguments, values, strict=True)}
+        for trace in usable(self.traces):
+            gathered = trace.gather(cells)
+            if gathered is not None:
+                break
+        else:
+            self.missed()
+            return _NONE
+        states = trace.states(gathered[0])
+        try:
+            ((given, _, _),) = trace.perform(*gathered, cells)
+        except Exception:  # Python raises what there is to raise
+            set_random_states(states)
+            self.missed()
+            return _NONE
+        trace.costs.called()
+        if trace not in self.entries and len(self.entries) < MAX_ENTRIES:
+            self.entries.append(trace)
+            disturbed()
+            self._serve_by_c(trace, values, gathered[0])
+        return given[0][1] if len(given) == 1 else tuple([value for _, value in given])
+
+    def _serve_by_c(self, trace: PieceTrace, values: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """From now on C serves such calls, where that can be."""
+        try:
+            form = _form(trace, self.at, values, inputs)
+        except (Undescribed, KeyError):
+            return
+        warm = trace.executable.warm(form, inputs) if isinstance(trace.executable, Executable) else None
+        if warm is None:
+            return
+        counter = ctypes.c_int64(0)
+        entry, _ = warm.make(events.busy.word, counter, self.cell.cell_contents, trace.name)
+        trace.costs.count_natively(counter)
+        self.cell.cell_contents = entry
+
+
+def _form(trace: PieceTrace, at: PieceAt, values: Sequence[Any], found: Sequence[Any]) -> CallForm:
+    """The form of a call of a piece that the trace serves, with these inputs."""
+    if trace.draws or trace.moving:
+        raise Undescribed("it draws, or reads a part")
+    described = Described(any_float=True, exact=bool(trace.layouts))
+    described.float_values = trace.lookup.looks_at_numbers
+    pairs = [described.value(value) for value in values]
+    marked: Any = {name: types.CellType(pair[1]) for name, pair in zip(at.arguments, pairs, strict=True)}
+    lookup = DescribedLookup(trace.lookup, described, marked)
+    if len(lookup.inputs) < len(trace.inputs):
+        raise Undescribed("an input is found in Python")
+    inputs = tuple(lookup.inputs[n] for n in range(len(trace.inputs)))
+    for leaf, input in zip(inputs, found, strict=True):
+        value = described.leaves[leaf]
+        if value is not input and not (type(value) is float and type(input) is np.float64):
+            raise Undescribed("an input is found elsewhere")
+
+    def leaf_of(place: Any) -> int:
+        return inputs[place] if isinstance(place, int) else lookup.leaf_at(place)
+
+    gives = [trace.told_of(build, leaf_of) for _, build in trace.outputs]
+    whole = gives[0] if len(gives) == 1 else Packed(tuple, tuple(gives)) if gives else Fixed(())
+    writes = tuple((inputs[n], output) for n, output in trace.writes)
+    return CallForm(
+        len(values), (), tuple(pair[0] for pair in pairs), inputs, whole, tuple(lookup.reads), described.distinct(), writes
+    )
+
+
+class Stitched:
+    """The function, and its pieces. `again`: a reference to what asks the driver again, once pieces do not serve."""
+
+    def __init__(self, body: Body, again: Callable[[], Callable[[], None] | None]) -> None:
+        code, pieces = stitched_code.written(body)
+        self.misses, self.again = 0, again
+        self.pieces = [Piece(at, self.missed) for at in pieces]
+        known = {piece.at.name: piece.cell for piece in self.pieces}
+        names = (stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET)
+        for name, value in zip(names, (_NONE, *_quiet()), strict=True):
+            known[name] = types.CellType(value)
+        for trace in (trace for piece in self.pieces for trace in piece.traces):
+            if not trace.is_warm:
+                warm_up(trace)
+        own = body.function
+        free = [known.get(name) or body.free.get(name) or body.free[body.unmangled(name)] for name in code.co_freevars]
+        self.function = types.FunctionType(code, own.__globals__, body.name, own.__defaults__, tuple(free))
+        self.function.__kwdefaults__ = own.__kwdefaults__
+
+    def missed(self) -> None:
+        self.misses += 1
+        if self.misses == MISSES and (ask := self.again()) is not None:
+            ask()
+
+
+def _quiet() -> tuple[Callable[[], Any], Any, Callable[[], bool]]:
+    """What gives NumPy's state for errors, the one that is quiet, and what looks at another."""
+    if not is_quiet():
+        raise Unwritten
+    return (is_quiet, True, is_quiet) if _state is None else (_state, _state(), is_quiet)
+
+
+__all__ = ["Stitched", "Unwritten"]
