@@ -264,7 +264,7 @@ class Jit(SizeFamilies, Deciding):
         self._trials.clear()
         self._earlier.trials.clear()
         if self._may_settle:
-            for trace in (*(trace for trace, _ in list(self._recent.values())), *list(self._sizes.values())):
+            for trace in (*(trace for trace, _ in list(self._recent.copy().values())), *list(self._sizes.values())):
                 trace.stays_compiled = False
         self.in_front.renew(self)
 
@@ -467,7 +467,7 @@ class Jit(SizeFamilies, Deciding):
 
     def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
         """Of each trace of such calls, else of those called last, the guard that keeps this one from it."""
-        recent = [trace for trace, _ in list(self._recent.values())[-NEAREST:]]
+        recent = [trace for trace, _ in list(self._recent.copy().values())[-NEAREST:]]
         found = failed_of(self._traces.get(key) or recent, at) or self._earlier.failed(at, self.python_function)[-NEAREST:]
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
@@ -628,7 +628,7 @@ class Jit(SizeFamilies, Deciding):
         with Whole(self, self.ledger):
             if isinstance(trace, CallTrace):
                 trace.asked = asked
-            trace.near = servers((other.executable for other, _ in reversed(list(self._recent.values()))), NEAREST)
+            trace.near = servers((other.executable for other, _ in reversed(list(self._recent.copy().values()))), NEAREST)
             with costs.spending(), noting(SizeFacts()):
                 trace.run = self._compiled(trace)
             self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)

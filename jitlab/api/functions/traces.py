@@ -235,7 +235,7 @@ class Traces(Dispatched):
                     concrete.function_type, values, leaves, quiet, Creation(False, _NOT_FIRST), is_sample=is_sample
                 )
             trace = recorded.trace
-            trace.near = servers((r.trace.executable for r in reversed(list(self._recent.values()))), MOST_OF_FAMILY)
+            trace.near = servers((r.trace.executable for r in reversed(list(self._recent.copy().values()))), MOST_OF_FAMILY)
             with noting(SizeFacts()):
                 trace.run = compile_trace(trace, self.options)
         self._numbers = trace.number
