@@ -68,7 +68,8 @@ class Gradient:
                 raise TypeError(f"argnums names argument {n}, the call has {len(args)} positional arguments")
             own[n] = _map(capture, args[n], xs)
         since = len(capture.graph.nodes)  # what the function finds computed already is constant to it
-        value = HOOKS.call(self.function, *own, **kwargs)
+        with capture.putting_nothing_off():  # what it does to Python it does once a trace
+            value = HOOKS.call(self.function, *own, **kwargs)
         y = value[0] if isinstance(value, tuple) and value and isinstance(value[0], Tensor) and value[0].ndim == 0 else value
         if not isinstance(y, Tensor) or y.ndim != 0 or y.dtype.kind != "f":
             what = f"an array of shape {tuple(map(int, y.shape))}, {y.dtype}" if isinstance(y, Tensor) else type(y).__name__

@@ -13,7 +13,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -367,14 +367,8 @@ class Hooks:
     def inside_try(self) -> Iterator[None]:
         """What raises in it is not the end of the function: something follows."""
         capture = current_capture()
-        if capture is None:
+        with nullcontext() if capture is None else capture.putting_nothing_off():
             yield
-            return
-        capture.in_tries += 1
-        try:
-            yield
-        finally:
-            capture.in_tries -= 1
 
     def caught(self, kinds: Any = BaseException) -> Any:
         """What an `except` catches; asked when something was raised."""

@@ -366,6 +366,15 @@ class Capture(Arrays):
         """Who may put a statement off that only gives something out; None: it is done now, as any other."""
         return None
 
+    @contextmanager
+    def putting_nothing_off(self) -> Iterator[None]:
+        """What prints or stores inside does not wait."""
+        self.at_once += 1
+        try:
+            yield
+        finally:
+            self.at_once -= 1
+
     def stored(self, owner: Any, name: str) -> Any:
         """What the program has put under an attribute, where that is done later."""
         return NOTHING_STORED

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import io
 import traceback
+import types
 
 import numpy as np
 import pytest
@@ -685,3 +686,58 @@ def test_what_takes_long_is_not_waited_for():
     with pytest.raises(EndPiece) as raised:
         recorded(3000)
     assert "may take long" in str(raised.value.said)
+
+
+def test_what_prints_once_a_trace_does_so_in_a_call_that_puts_off():
+    """A `jl.function`, and what is differentiated."""
+    heard = []
+
+    @jl.function
+    def once(x):
+        print("traced")
+        heard.append(1)
+        return x * 2
+
+    def loss(w):
+        print("loss")
+        heard.append(2)
+        return (w * w).sum()
+
+    def program(x):
+        y = x + 1
+        print("each time", y.sum())
+        y = once(y) + jl.grad(loss)(y)
+        heard.append(3)
+        return y
+
+    found = []
+    for function in (program, jl.jit(program)):
+        heard.clear()
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            results = [repr(function(np.arange(size))) for size in (3.0, 3.0, 4.0, 3.0)]
+        found.append((results, text.getvalue(), list(heard)))
+        once = jl.function(once.python_function)
+        loss = types.FunctionType(loss.__code__, loss.__globals__, "loss", None, loss.__closure__)
+    assert found[0] == found[1]
+
+
+class Private:
+    def __init__(self):
+        self.__count, self.__log = 0, []
+
+    def step(self, x):
+        y = x * 2
+        self.__count = self.__count + 1
+        self.__log.append(y.sum())
+        __text = f"{y[0]:.1f}"
+        print(self.__count, __text)
+        return y + self.__count
+
+
+def test_private_names_of_a_class():
+    mine, theirs, traced = Private(), Private(), jl.jit(Private.step)
+    for n in range(6):
+        x = np.arange(4.0) + n
+        assert outcome(traced, mine, x)[:2] == outcome(Private.step, theirs, x)[:2]
+    assert traced.experimental_get_tracing_count() <= 1

@@ -189,8 +189,12 @@ class Writer:
         for which in range(len(SIZES)):
             space = self.program.names() | self.program.values(which, self.program.seed + which)
             self.spaces.append(space)
-        for statement in self.program.body:
-            self.run(statement)
+        for number, statement in enumerate(self.program.body):
+            try:
+                self.run(statement)
+            except Exception:  # what it did hung on what memory held
+                del self.program.body[number:]
+                return self.begin()
 
     def run(self, statement: str) -> None:
         code = compile(statement, "<statement>", "exec")

@@ -333,7 +333,7 @@ class Traces(Dispatched):
                 }  # fmt: skip
             capture.must_compile = capture.must_compile or self.name
         try:
-            with capture.graph.with_attrs(attrs):
+            with capture.graph.with_attrs(attrs), capture.putting_nothing_off():
                 return recorder.call(capture, self._function(), args, kwargs, self.autograph)
         finally:
             capture.strict, capture.must_compile = before

@@ -301,7 +301,7 @@ class CellCapture(ObjectsOfTheUser):
 
     def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
         means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
-        may = self.graph is self.root and not (self.blocks or self.in_tries or self.in_numpy or self.calls_back)
+        may = self.graph is self.root and not (self.blocks or self.at_once or self.in_numpy or self.calls_back)
         if may and means_builtins and (self.is_simple or len(self.functions) > self.own_functions):
             self.putting = self.putting or put_off.PutOff(self)
             token = self.putting.token(what, receiver)

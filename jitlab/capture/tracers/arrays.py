@@ -128,7 +128,7 @@ class Arrays(Loops):
 
     policy = Policy()
     has_kinds = False  # of a number only a run knows which kind it is (number_kinds.py)
-    in_tries = 0  # bodies of the program's `try` that are being recorded, those with a `finally` alone among them
+    at_once = 0  # what puts nothing off and is being recorded: bodies of `try`, what does to Python once a trace what it does
     guarded = 0  # bodies of the program's `try` that are being recorded
     in_numpy = False  # NumPy's own source runs, for a call of the program's that explains its errors
 
