@@ -218,7 +218,7 @@ class PutOff:
         for node in self.capture.root.nodes[self.first_node :]:
             takes += _estimate(node)
             if _acts(node.op) or takes > MOST_NS:
-                raise EndPiece("effect", "waits")
+                raise EndPiece("effect", "does_not_wait")
 
     def value_of(self, owner: Any, name: str) -> Any:
         """What an attribute will hold, NOTHING_STORED where nothing is put into it."""
