@@ -254,11 +254,11 @@ def test_another_class_or_code_is_another_trace(what, monkeypatch, capsys):
     monkeypatch.setattr(jl.config, "settle", "off")
     mine, theirs = made(PROGRAMS["a method"]), made(PROGRAMS["a method"])
     call, x = jl.jit(mine["f"]), np.linspace(0, 1.5, 4)
-    for _ in range(3):
+    for _ in range(20):
         assert outcome(call, x, capsys) == outcome(theirs["f"], x, capsys)
     exec(what, mine)
     exec(what, theirs)
-    for _ in range(3):
+    for _ in range(12):
         assert outcome(call, x, capsys) == outcome(theirs["f"], x, capsys)
 
 
