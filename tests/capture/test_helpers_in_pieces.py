@@ -544,6 +544,20 @@ def test_all_helpers_of_a_call_have_one_budget(monkeypatch):
     assert 0 < len(set(map(str, traced))) < 9 and log == [list(range(9))]
 
 
+def test_a_helper_in_a_loop_of_python_s_stays_compiled(monkeypatch):
+    """A function that is written again with its pieces calls it no longer as it is."""
+    monkeypatch.setattr(jl.config, "settle", "model")
+    text = "def helper(v, log):\n    log.append(1)\n" + "    v = np.tanh(v @ v) * 2\n" * 20 + "    return v\n\n"
+    text += "def f(x, log):\n    x = np.exp(x @ x) / 9\n    print(end='')\n"
+    text += "    for part in log[0]:\n        x = helper(x, part)\n"
+    f, heard = jl.jit(made(text + "    return x\n")["f"]), []
+    for _ in range(30):
+        f(np.full((60, 60), 0.01), [[[], []]])
+    with events.listen(heard.append):
+        f(np.full((60, 60), 0.01), [[[], []]])
+    assert [str(event.function) for event in heard if event.kind == "function-called"].count("helper") == 2
+
+
 def test_threads_share_a_helper(monkeypatch):
     monkeypatch.setattr(jl.config, "settle", "off")
     names = made(PROGRAMS["three deep"])

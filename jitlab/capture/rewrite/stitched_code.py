@@ -227,7 +227,7 @@ def _outputs(trace: PieceTrace) -> tuple[str, ...]:
 
 def _has_pieces(segment: Segment) -> bool:
     here = segment.newest
-    return bool(here.traces) or any(_in_parts(statement.known_parts) for statement in here.statements)
+    return bool(here.traces) or any(statement.asks or _in_parts(statement.known_parts) for statement in here.statements)
 
 
 def _in_parts(parts: Parts | None) -> bool:
