@@ -231,11 +231,20 @@ class Trial:
     def _decided_by(self) -> Message:
         if self.counted is not None or not self.times[PYTHON]:
             return self.counted or Message("settled.nothing")
+        return Message("settled.in_pieces" if self.pieces else "settled.measured", self._measured)
+
+    @property
+    def _measured(self) -> dict[str, Any]:
         compiled, python = self.times[COMPILED], self.times[PYTHON]
         seconds = {"python": min(python) / 1e9, "compiled": min(compiled) / 1e9}
-        number = min(len(python), len(compiled))
-        measured = {"elements": f"{2**self.elements_bits - 1:,}", "number": number, **seconds}
-        return Message("settled.in_pieces" if self.pieces else "settled.measured", measured)
+        return {"elements": f"{2**self.elements_bits - 1:,}", "number": min(len(python), len(compiled)), **seconds}
+
+    @property
+    def stays(self) -> Message | None:
+        """What is said of such calls where they stay compiled though a part of them is Python: what they take so."""
+        if self.way != COMPILED or not self.pieces or self.entered is None or not self.times[PYTHON]:
+            return None
+        return Message("settled.stays", {**self._measured, "pieces": self.entered[0]})
 
 
 def _why(refusal: Refusal) -> Iterator[Message]:

@@ -97,7 +97,7 @@ def test_what_is_faster_compiled_stays_compiled(plan):
     for _ in range(30):
         f(np.linspace(0, 1, 10))
     assert trial_of(f).way == COMPILED and len(log) == 30
-    assert "as Python" not in str(f.ledger)
+    assert "runs as Python" not in str(f.ledger)
 
 
 def test_five_percent_are_no_reason(plan):

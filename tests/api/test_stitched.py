@@ -210,6 +210,8 @@ def test_it_costs_no_python_between_its_statements():
     f(x)
     sys.setprofile(None)
     assert frames == ["f"]
+    said = "  compiled in pieces up to 7 elements: 1.0 µs beside 9.0 µs as Python (2 calls each), entering 2 pieces included"
+    assert said in str(f.ledger)
     pieces = [piece.calls for piece in f.ledger.pieces.values()]
     f(x)
     assert [piece.calls for piece in f.ledger.pieces.values()] == [n + 1 for n in pieces] and len(pieces) == 2

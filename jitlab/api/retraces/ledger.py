@@ -374,6 +374,7 @@ def ledger_text(ledger: Ledger) -> str:
     limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
     lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
     settled = [trial.said for trial in list(ledger.trials.values()) if trial.way == PYTHON]
+    settled += [(said,) for trial in list(ledger.trials.values()) if (said := trial.stays) is not None]
     lines += list(dict.fromkeys(f"  {'; '.join(map(str, said))}" for said in settled))[:MOST_LINES]
     for fix in ledger.fixes()[:MOST_FIXES]:
         avoided = sorted((miss for miss in misses if fix.avoids(miss)), key=fix.passes_number)
