@@ -125,7 +125,8 @@ def test_a_loop_of_gradient_steps():
 
 def test_a_graph_without_a_capture_has_the_gradient_too():
     """The pass alone, on a graph that was finished before: it names its symbols apart from those that stand there."""
-    from jitlab.ir import interpret, verify
+    from jitlab.ir import interpret
+    from jitlab.ir.graphs.verify import verify
     from jitlab.passes import gradients
 
     graph = jl.function(loop_programs.recurrence_in_place).get_concrete_function(np.ones(30)).graph
