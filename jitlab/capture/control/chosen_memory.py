@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
-from jitlab.capture.tracers.tensor import Cell, Path, Tensor, seen
-from jitlab.ir import Graph, Moving, Node, Symbolic
+from jitlab.capture.tracers.tensor import Answer, Cell, Path, Tensor, seen
+from jitlab.ir import Graph, Moving, Node, Symbolic, plain
 from jitlab.ops.build_nodes import apply, constant
 from jitlab.ops.elementwise.casts import Select
 from jitlab.ops.elementwise.comparison import Equal
@@ -68,6 +68,16 @@ class Chosen:
         home = self.array._cell.home
         return [(number, other) for number, other in self.among.items() if has_moved(self.known, other._cell, home)]
 
+    def decided_by_layout(self, x: Tensor, question: Callable[[tuple[int, ...]], Answer]) -> Answer:
+        """The answer for a view `x` of it, whichever array it is."""
+        ways = [Tensor(other._cell, (*other._path, *x._path)) for other in self.arrays()]
+        answers = {way.decided_by_layout(question) for way in ways}
+        if self.is_own:
+            answers.add(question(x.element_strides()))
+        if len(answers) > 1:
+            raise NotReplayable("aliasing", "lie_otherwise")
+        return answers.pop()
+
     def read(self, node: Node, path: Path) -> Node:
         """What is seen through `path`; `node` is the cell's own value there."""
         for number, other in self.moved():
@@ -85,6 +95,13 @@ class Chosen:
             other._cell.write_own(way, _select(self.is_it(number), value, other._cell.read_own(way)))
         if follows:
             self.settle()
+
+
+def _strides_of_part(shape: tuple[int, ...], strides: tuple[int, ...], index: tuple[Any, ...]) -> tuple[int, ...]:
+    """Of `base[index]`, whatever its numbers are: NumPy's own, of an array without memory."""
+    plainly = tuple(slice(None, None, i.step) if isinstance(i, slice) else i if i is None or i is ... else 0 for i in index)
+    whole = np.lib.stride_tricks.as_strided(np.empty(0, np.int8), [max(n, 1) for n in shape], strides)
+    return whole[plainly].strides
 
 
 #: What cells held when something was made of them.
@@ -173,6 +190,14 @@ class Picked:
 
     def lowered(self) -> Any:
         return self.array.capture.lower(self.index)
+
+    def decided_by_layout(self, x: Tensor, question: Callable[[tuple[int, ...]], Answer]) -> Answer:
+        """The answer for a view `x` of it, however its base lies."""
+
+        def of_part(strides: tuple[int, ...]) -> Answer:
+            return question(x.strides_from(_strides_of_part(plain(self.base.type.shape), strides, self.index)))
+
+        return self.base.decided_by_layout(of_part)
 
     def moved(self) -> bool:
         """Was anything written into the base since?"""

@@ -50,7 +50,8 @@ def converted(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
             capture.layout.read(x)
             capture.layout.values = True  # `is` tells x itself from a copy
         lies = is_in_rows if order == "C" else is_in_columns
-        if not lies(x.element_strides(), plain(x.type.shape)):
+        shape = plain(x.type.shape)
+        if not x.decided_by_layout(lambda strides: lies(strides, shape)):
             return None
     missing = max(least, int(kwargs.get("ndmin", 0))) - x.ndim
     return x.along([expand_dims_view(x.type, tuple(range(missing)))]) if missing > 0 else x

@@ -254,8 +254,8 @@ def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[st
 def is_fortran(capture: Arrays, x: Tensor) -> bool:
     """Column by column in memory, and not row by row."""
     capture.layout.orders = capture.layout.values = capture.layout.views = True
-    shape, strides = plain(x.type.shape), x.element_strides()
-    return is_in_columns(strides, shape) and not is_in_rows(strides, shape)
+    shape = plain(x.type.shape)
+    return x.decided_by_layout(lambda strides: is_in_columns(strides, shape) and not is_in_rows(strides, shape))
 
 
 def _index_grid(capture: Arrays, vectors: Sequence[Any]) -> Any:
@@ -336,7 +336,8 @@ def raveled(capture: Arrays, x: Tensor, order: str) -> Tensor:
     x = x if order == "C" else x.along([transpose_view(x.type)])
     flat = Reshape((x.type.size,))
     capture.layout.read(x)
-    if is_in_rows(x.element_strides(), plain(x.type.shape)):
+    shape = plain(x.type.shape)
+    if x.decided_by_layout(lambda strides: is_in_rows(strides, shape)):
         return x.along([flat])
     return capture.fresh(capture.graph.add(flat, x.node()))
 
@@ -402,16 +403,16 @@ def in_known_order(
     if x.ndim < 2:
         return args, kwargs if function in (np.reshape, np.ndarray.reshape) and order == "K" else {**kwargs, "order": "C"}
     capture.layout.orders = capture.layout.values = True
-    shape, strides = plain(x.type.shape), x.element_strides()
-    if is_in_rows(strides, shape):
+    shape = plain(x.type.shape)
+    if x.decided_by_layout(lambda strides: is_in_rows(strides, shape)):
         return args, {**kwargs, "order": "C"}
-    if is_in_columns(strides, shape):
+    if x.decided_by_layout(lambda strides: is_in_columns(strides, shape)):
         return args, {**kwargs, "order": "F"}
     if order == "A":
         return args, {**kwargs, "order": "C"}
     if function in (np.reshape, np.ndarray.reshape):
         return args, kwargs  # NumPy refuses
-    memory = kept_strides([(shape, strides)], shape) or c_strides(shape)
+    memory = x.decided_by_layout(lambda strides: kept_strides([(shape, strides)], shape) or c_strides(shape))
     turned = x.along([transpose_view(x.type, sorted(range(x.ndim), key=lambda axis: -memory[axis]))])
     return [turned, *args[1:]], {**kwargs, "order": "C"}
 

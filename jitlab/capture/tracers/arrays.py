@@ -117,7 +117,7 @@ class LayoutReads:
     def read(self, x: Tensor) -> None:
         """How x lies decided whether something is x itself, or a view of it, or a copy."""
         self.views = self.orders = True
-        self.vectors = self.vectors or (x._cell.input is not None and x._cell.node.ndim == 1)
+        self.vectors = self.vectors or any(cell.input is not None and cell.node.ndim == 1 for cell in x._cell.reaches())
 
 
 class Arrays(Loops):

@@ -10,10 +10,10 @@ import enum
 import operator
 import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -58,6 +58,7 @@ def current_capture() -> Capture | None:
     return current.get()  # type: ignore[no-any-return]
 
 
+Answer = TypeVar("Answer", bound=Hashable)
 Step = View | Reshape | Windows
 Path = tuple[Step, ...]
 
@@ -381,9 +382,9 @@ class Tensor:
         if isinstance(step, Reshape):
             if plain(step.shape) == plain(self._shape) and same_shape(step.shape, self._shape):
                 return Tensor(self._cell, self._path)
-            strides = reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
+            old, new = plain(self._shape), plain(step.shape)
             self.capture.layout.views = self.capture.layout.views or len(self._shape) > 1
-            if strides is None:
+            if self.decided_by_layout(lambda strides: reshaped_strides(old, strides, new) is None):
                 return self.capture.fresh(self.capture.graph.add(step, self.node()))
             return self._seen_through((*self._path, step))
         if self._path and isinstance(self._path[-1], View):
@@ -401,11 +402,19 @@ class Tensor:
             self._cell.places[path] = here(), made_now()
         return Tensor(self._cell, path)
 
+    def decided_by_layout(self, question: Callable[[tuple[int, ...]], Answer]) -> Answer:
+        """The answer for its element strides. NotReplayable: data decide which array it is, and those answer differently."""
+        memory = self._cell.memory
+        return question(self.element_strides()) if memory is None else memory.decided_by_layout(self, question)
+
     def element_strides(self) -> tuple[int, ...]:
         """Distances between elements along each axis, counted in elements, as NumPy would have them."""
-        base = self._cell.node.shape
-        strides = self._cell.strides if self._cell.strides is not None else c_strides(plain(base))
-        shape = plain(base)
+        known = self._cell.strides
+        return self.strides_from(c_strides(plain(self._cell.node.shape)) if known is None else known)
+
+    def strides_from(self, strides: tuple[int, ...]) -> tuple[int, ...]:
+        """Its element strides, where those of its memory are these."""
+        shape = plain(self._cell.node.shape)
         for step in self._path:
             if isinstance(step, Reshape):
                 reshaped = reshaped_strides(shape, strides, plain(step.shape))
