@@ -272,9 +272,9 @@ class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
     captured whole; `is_stitched`: and ran as one function. `counts`: of the last call in pieces that ended, how many were
-    entered and were to be captured, and what Python would have taken for them by the model. `ran`: the pieces that a call has
-    entered, of which somebody wants to know. `given_up`: why the run of a call was, and how many calls its trace had had by
-    then."""
+    entered and were to be captured, and what Python would have taken for them by the model; `needs_counts`: of such calls
+    nobody knows them yet. `ran`: the pieces that a call has entered, of which somebody wants to know. `given_up`: why the run
+    of a call was, and how many calls its trace had had by then."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None
@@ -282,6 +282,7 @@ class _Here(threading.local):
     given_up: tuple[Refusal, int] | None = None
     is_in_pieces: bool = False
     is_stitched: bool = False
+    needs_counts: bool = False
     compiled: int = 0
 
 

@@ -86,10 +86,10 @@ def try_finally():
 
     def f(x):
         y = np.tanh(x)
-        try:  # <-
+        try:
             z = y * 2
         finally:
-            log.append("left")
+            log.extend(["left"])  # <-
         return z + 1
 
     return f, f, (x,), lambda: log
@@ -283,7 +283,7 @@ def list_kept_outside():
 
     def f(x):
         y = x * 2
-        kept.append(y)  # <-
+        kept.extend([y])  # <-
         return y + 1
 
     return f, f, (x,), lambda: kept
@@ -294,7 +294,7 @@ def closure_that_mutates():
     log = []
 
     def note(value):
-        log.append(value)  # <-
+        log.extend([value])  # <-
         return value
 
     def f(x):
@@ -563,7 +563,7 @@ def warning():
 def printed():
     def f(x):
         y = x * 2
-        print("sum", y.sum())  # <-
+        print("sum", y.sum(), file=sys.stdout)  # <-
         return y
 
     return f, f, (x,), lambda: None

@@ -109,3 +109,21 @@ def test_a_local_name_is_not_a_global_of_the_same_name():
         return shadowed
 
     np.testing.assert_allclose(jl.jit(program)(np.arange(3.0)), program(np.arange(3.0)))
+
+
+def test_what_is_put_off_is_no_break(capsys):
+    """A call that prints and keeps is captured whole."""
+    kept = []
+
+    @jl.jit(fullgraph=True)
+    def program(x):
+        y = x * 2
+        print("sum", y.sum())
+        kept.append(y)
+        return y + 1
+
+    x = np.arange(3.0)
+    for n in range(1, 3):
+        np.testing.assert_array_equal(program(x), x * 2 + 1)
+        assert len(kept) == n and (kept[-1] == x * 2).all()
+    assert capsys.readouterr().out == "sum 6.0\n" * 2

@@ -195,9 +195,9 @@ class Jit(SizeFamilies, Deciding):
             return self._stitched_call(args, kwargs)
         trial.begin()
         here = settling.here
-        outer = here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched
+        outer = here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched, here.needs_counts
         here.is_in_pieces, here.counts, here.ran, here.given_up = trial.pieces, None, None if trial.way else {}, None
-        here.is_stitched = False
+        here.is_stitched, here.needs_counts = False, trial.entered is None and not trial.way
         try:
             if trial.way == COMPILED or config.settle != MEASURE:
                 result = self._compiled_call(args, kwargs, trial)
@@ -225,7 +225,7 @@ class Jit(SizeFamilies, Deciding):
         finally:
             if here.given_up is not None:
                 trial.gave_up(*here.given_up)
-            here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched = outer
+            here.is_in_pieces, here.counts, here.ran, here.given_up, here.is_stitched, here.needs_counts = outer
         if self._body is False:
             trial.way = PYTHON
         return result
@@ -525,7 +525,7 @@ class Jit(SizeFamilies, Deciding):
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
-        if self._runs_stitched:
+        if self._runs_stitched and not settling.here.needs_counts:
             return self._stitched_call(*self._signature.call_form(values))
         settling.here.is_in_pieces = True
         function = self.python_function
