@@ -5,6 +5,8 @@ A kind is source text that defines `f`; `K` stands for a number that makes one f
 """
 
 import linecache
+import sys
+import threading
 import warnings
 from dataclasses import dataclass
 from itertools import count
@@ -140,7 +142,8 @@ def f(x):
     return model.step(x)
 """
 PUT_OFF = """
-import contextlib, io
+import io
+from tests.faults.programs import print_into
 
 log, table = [], {}
 
@@ -166,12 +169,14 @@ def f(x):
     log.clear(), table.clear(), vars(model).clear()
     text = io.StringIO()
     try:
-        with contextlib.redirect_stdout(text):
-            result = g(x)
+        print_into(text)
+        result = g(x)
     except BaseException:
         given = [bool(log), "y" in table, bool(text.getvalue()), hasattr(model, "z"), len(log) > 1, len(log) > 2]
         assert given == sorted(given, reverse=True), f"given out in another order: {given}"
         raise
+    finally:
+        print_into(None)
     return result, log[0], table["y"], model.z, log[1], log[2], float(len(log)), float(len(text.getvalue()))
 """
 CELLS = """
@@ -226,6 +231,26 @@ KINDS = [
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
 _numbers = count(1)
+
+
+class _OfThreads(threading.local):
+    """A stream whose `write` is each thread's own; printing into it runs no code that is not Python's own."""
+
+    def __init__(self, stream):
+        self.stream, self.write = stream, stream.write
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+
+_printed = _OfThreads(sys.stdout)
+
+
+def print_into(text):
+    """What this thread prints from now on goes there, and where it went before for None. `contextlib.redirect_stdout` is for
+    all threads at once: what one prints would be found in the text of another."""
+    sys.stdout = _printed  # it stays: other threads may be in the midst of printing
+    _printed.write = (_printed.stream if text is None else text).write
 
 
 def namespace_of(kind, constant, how=None):

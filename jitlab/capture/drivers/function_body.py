@@ -70,6 +70,10 @@ class BodyCapture(CallCapture):
         place = Place(self.code_in(self.frame, name), lambda: value, "local")
         return self.received_under((id(self.frame), f"receiver {name}"), Receiver(value, place, name))
 
+    def forget(self) -> None:
+        super().forget()
+        self.frame = Frame(())  # what the call's names hold goes when it returns
+
     def code_in(self, table: Any, name: str) -> str:
         return f"a[{name!r}].cell_contents" if table is self.frame else super().code_in(table, name)
 
