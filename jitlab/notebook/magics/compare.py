@@ -117,7 +117,7 @@ class Comparison:
             warm_up(call)
         lane, largest = self._op_by_op()
         numpy, compiled, load = Rounds(), Rounds(), Load()
-        plain = self.plain if not statements_of(recording) else None  # what Python ran is on no side else
+        plain = self.plain if not statements_of(recording) else None  # what Python ran would count on this side alone
         with plain.again() if plain is not None else nullcontext(False) as is_plain:
             by_numpy = plain.run if plain is not None and is_plain else self._operations_ns
             self._rounds(between, numpy, compiled, by_numpy)
