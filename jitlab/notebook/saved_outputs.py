@@ -6,6 +6,7 @@ panel reads as it reads any saved notebook.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import zlib
@@ -34,6 +35,8 @@ class SavedOutputs:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._known: OrderedDict[str, Entry] = OrderedDict()
+        self._unwritten: set[str] = set()  # entries whose files lack the times of their latest runs
+        atexit.register(self.write_times)
 
     @classmethod
     def of_user(cls) -> SavedOutputs:
@@ -51,20 +54,32 @@ class SavedOutputs:
             report.saved = fresh._repr_mimebundle_()
             return report
         key, times = key_of(data, drawn_by(), str(config.saved_bytes), *show), times_of(data)
-        entry = self._known.get(key) or self._read(key)
+        known = self._known.get(key)
+        entry = known or self._read(key)
         if entry is None:
             entry = Entry.of(fresh._repr_mimebundle_(), times)
-        elif key in self._known and ran_quick(entry.bundle[MIME]) and not ran_quick(data):
+        elif known and ran_quick(entry.bundle[MIME]) and not ran_quick(data):
             entry = Entry.of(fresh._repr_mimebundle_(), times)  # somebody ran it again for the times that last
         elif not entry.takes(times):
             entry = entry.renewed(fresh._repr_mimebundle_(), times)
         self._known[key] = entry
         self._known.move_to_end(key)
+        if entry is known:
+            self._unwritten.add(key)
+        else:
+            self._write(key, entry)
         while len(self._known) > KEPT_IN_MEMORY:
-            self._known.popitem(last=False)
-        self._write(key, entry)
+            oldest, given_up = self._known.popitem(last=False)
+            if oldest in self._unwritten:
+                self._write(oldest, given_up)
         report.saved = self._of_this_cell(entry.bundle, data)
         return report
+
+    def write_times(self) -> None:
+        """Write what files lack: the times of runs whose output stayed. Called when the interpreter ends: a run whose output
+        stays writes no file."""
+        for key in sorted(self._unwritten):
+            self._write(key, self._known[key])
 
     def _of_this_cell(self, bundle: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
         """Two cells with the same source have the same output but for the cell's id."""
@@ -93,6 +108,7 @@ class SavedOutputs:
 
     def _write(self, key: str, entry: Entry) -> None:
         """Written beside and then moved, so that nobody reads half of it. Never raises: it is a cache."""
+        self._unwritten.discard(key)
         if self.folder is None:
             return
         with suppress(OSError):
@@ -100,8 +116,10 @@ class SavedOutputs:
             packed = zlib.compress(json.dumps(entry.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace"), 1)
             beside = self.folder / f"{key}.{os.getpid()}.tmp"
             beside.write_bytes(packed)
+            is_new = not self._path(key).exists()
             beside.replace(self._path(key))
-            self._make_room()
+            if is_new:
+                self._make_room()
 
     def _make_room(self) -> None:
         files = list(self.folder.glob("*.json.z")) if self.folder is not None else []

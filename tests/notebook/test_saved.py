@@ -145,6 +145,31 @@ def test_the_folder_keeps_the_newest(shell, tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_a_run_whose_output_stays_writes_no_file_and_its_times_are_kept_at_the_end(shell):
+    output(shell)
+    saved = session_of(shell).saved
+    (file,) = saved.folder.iterdir()
+    before, changed = file.read_bytes(), file.stat().st_mtime_ns
+    for _ in range(3):
+        output(shell)
+    assert file.stat().st_mtime_ns == changed
+    saved.write_times()
+    runs = [json.loads(zlib.decompress(data)) for data in (before, file.read_bytes())]
+    assert [sum(len(run[side].get("seconds", ())) for side in ("before", "after")) for run in runs] == [1, 4]
+
+
+def test_an_output_that_makes_room_in_memory_takes_its_times_to_its_file(shell, monkeypatch):
+    monkeypatch.setattr("jitlab.notebook.saved_outputs.KEPT_IN_MEMORY", 1)
+    output(shell)
+    output(shell)
+    saved = session_of(shell).saved
+    (key,) = saved._known
+    output(shell, "%%jit\nother = x + 1")
+    entry = saved._read(key)
+    assert key not in saved._known and entry is not None
+    assert len(entry.before["seconds"]) + len(entry.after.get("seconds", ())) == 2
+
+
 def test_who_wants_the_newest_times_says_so(shell):
     config.stable_outputs = False
     try:

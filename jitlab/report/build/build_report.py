@@ -563,7 +563,7 @@ def _plain_text(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_plain_text(key): _plain_text(item) for key, item in value.items()}
+        return {(key if key.isascii() else _plain_text(key)): _plain_text(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain_text(item) for item in value]
     return value

@@ -33,6 +33,8 @@ VERDICT = ("lead", "operations", "compiled", "clusters", "kernels", "host", "byt
 #: Why a kernel got another form for a reason that is no program's: where memory happened to lie, which machine it is.
 BY_CHANCE = ("alignment", "target")
 DURATION = re.compile(r"\d[\d.,]*\s?(?:ns|µs|μs|ms|s|min)\b|\d[\d.,]*\s?%")
+#: A cell named by its execution count, in words, in angle brackets, and as a source's whole name.
+COUNTED = re.compile(r"\bIn \[(\d+)\]|<cell (\d+)>|^cell (\d+)$")
 NUMBERED = re.compile(r"cluster_\d+|In ?\[\d+\]|<cell \d+>|0x[0-9a-f]{4,}")
 
 #: A single run shows nothing: another process, a cold cache or another tier of code make any difference. Two in a row do when
@@ -149,16 +151,20 @@ class Entry:
 
 def neutral(data: Mapping[str, Any], own: Sequence[int]) -> Json:
     """The report without the execution counts that this cell had: they change with each run. `In [7]` becomes `In [ ]`."""
-    numbers = "|".join(str(number) for number in sorted(set(own)))
+    numbers = {str(number) for number in own}
     if not numbers:
         return dict(data)
-    pattern = re.compile(rf"(?:\bIn \[(?:{numbers})\]|<cell (?:{numbers})>|^cell (?:{numbers})$)")
     source = "\n".join(data["cell"]["source"])
     name = f"cell {hashlib.sha256(source.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
+    def without_count(found: re.Match[str]) -> str:
+        if found[found.lastindex or 0] not in numbers:
+            return found[0]
+        return name if found[0].startswith("cell") else "In [ ]"
+
     def of(value: Any) -> Any:
         if isinstance(value, str):
-            return pattern.sub(lambda found: name if found[0].startswith("cell") else "In [ ]", value)
+            return COUNTED.sub(without_count, value) if "In [" in value or "cell " in value else value
         if isinstance(value, dict):
             return {key: item if key == "source" else of(item) for key, item in value.items()}
         return [of(item) for item in value] if isinstance(value, list) else value
