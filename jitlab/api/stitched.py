@@ -119,7 +119,7 @@ class Stitched:
         self.pieces = [Piece(at, self.missed) for at in pieces]
         known = {piece.at.name: piece.cell for piece in self.pieces}
         names = (stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET)
-        for name, value in zip(names, (_NONE, *_quiet()), strict=True):
+        for name, value in zip(names, (_NONE, *_quiet(body)), strict=True):
             known[name] = types.CellType(value)
         for trace in (trace for piece in self.pieces for trace in piece.traces):
             if not trace.is_warm:
@@ -135,9 +135,10 @@ class Stitched:
             ask()
 
 
-def _quiet() -> tuple[Callable[[], Any], Any, Callable[[], bool]]:
-    """What gives NumPy's state for errors, the one that is quiet, and what looks at another."""
-    if not is_quiet():
+def _quiet(body: Body) -> tuple[Callable[[], Any], Any, Callable[[], bool]]:
+    """What gives NumPy's state for errors, the one that is quiet, and what looks at another. What a function asks of the module
+    warnings is no part of that state."""
+    if body.asks_for_warnings or not is_quiet():
         raise Unwritten
     return (is_quiet, True, is_quiet) if _state is None else (_state, _state(), is_quiet)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import linecache
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.cell_runs import run_cell
 
 HEAD = """
 import contextlib
+import warnings
 import numpy as np
 
 def inverse(x):
@@ -55,6 +57,29 @@ PROGRAMS = {
     "a helper that a builtin calls asks": "sorted([3], key=be_strict)\ny = 1 / x",
     "a helper asks beside work": "y = x + 1\nbe_strict()\ny = y / x",
     "on a stack": 'with contextlib.ExitStack() as s:\n    s.enter_context(np.errstate(divide="raise"))\n    y = 1 / x',
+    "warnings as errors": 'with warnings.catch_warnings():\n    warnings.simplefilter("error")\n    y = 1 / x\n    y = y + 1',
+    "warnings as errors, caught": (
+        'try:\n    with warnings.catch_warnings():\n        warnings.filterwarnings("error", "divide")\n        y = 1 / x\n'
+        "except RuntimeWarning as e:\n    y = str(e)"
+    ),
+    "some warnings as errors": (
+        'with warnings.catch_warnings():\n    warnings.filterwarnings("error", category=RuntimeWarning)\n'
+        "    for v in x:\n        y = 1 / v"
+    ),
+    "warnings as errors around a helper": (
+        'with warnings.catch_warnings():\n    warnings.simplefilter("error")\n    y = inverse(x)'
+    ),
+    "warnings as errors no more": (
+        'with warnings.catch_warnings():\n    warnings.simplefilter("error")\n    y = x + 1\ny = 1 / (y - 1)'
+    ),
+    "warnings as errors without a block": (
+        "before = warnings.filters[:]\nwarnings.simplefilter('error')\ntry:\n    y = 1 / x\n"
+        "finally:\n    warnings.filters[:] = before\n    warnings._filters_mutated()"
+    ),
+    "warnings on record": (
+        "with warnings.catch_warnings(record=True) as told:\n    warnings.simplefilter('always')\n    y = 1 / x\n"
+        "y = y, [str(one.message) for one in told]"
+    ),
     "not any more": 'with np.errstate(divide="raise"):\n    y = x + 1\ny = y / x',
     "ignored": 'with np.errstate(all="ignore"):\n    y = 1 / x',
 }
@@ -65,9 +90,9 @@ def outcomes(call):
     found = []
     for x in (np.arange(3.0) + 1, np.arange(4.0), np.arange(3.0) + 1, np.arange(4.0)):
         try:
-            with np.errstate(divide="warn"), contextlib.suppress(RuntimeWarning):
+            with np.errstate(divide="warn"), contextlib.nullcontext():
                 found.append(repr(call(x)))
-        except FloatingPointError as error:
+        except (FloatingPointError, RuntimeWarning) as error:
             found.append(str(error))
     return found
 
@@ -102,3 +127,25 @@ def test_floating_point_errors_are_told_as_the_program_asks(name, way):
     wanted = outcomes(as_function(name, body, lambda f: f))
     assert outcomes(as_cell(name, body) if way == "cell" else as_function(name, body, jl.jit)) == wanted
     assert len(set(wanted)) > 1
+
+
+def test_a_stitched_function_looks_at_filters_of_warnings():
+    """After many calls the pieces run in line; each call finds what Python finds."""
+
+    def program(x, kept):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if kept else "ignore")
+            y = 1 / x
+        kept.append(0)
+        return y + 1
+
+    compiled = jl.jit(program)
+    for turn in range(60):
+        x, kept = np.arange(3.0) + (turn % 3 > 0), [1] * (turn % 2)
+        if turn % 3 == 0 and turn % 2:
+            with pytest.raises(RuntimeWarning, match="divide by zero"):
+                compiled(x, kept)
+        else:
+            with np.errstate(divide="ignore"):
+                wanted = 1 / x + 1
+            assert compiled(x, kept).tolist() == wanted.tolist()

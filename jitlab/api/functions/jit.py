@@ -454,12 +454,17 @@ class Jit(SizeFamilies, Deciding):
     # ---- what finds a trace
     #: What the traces of such calls are kept by, and what their lookups are given.
     def _keyed(self, values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
-        if not any(type(value) in RECEIVING for value in values):
-            return signature_key(values)
-        if self._received is None:
-            names = received(self._code_function())
-            self._received = {n: names[name] for n, name in enumerate(self._signature.names) if name in names}
-        return signature_key(values, self._received)
+        places = {}
+        if any(type(value) in RECEIVING for value in values):
+            if self._received is None:
+                names = received(self._code_function())
+                self._received = {n: names[name] for n, name in enumerate(self._signature.names) if name in names}
+            places = self._received
+        try:
+            return signature_key(values, places)
+        except Foreign as foreign:
+            refusal = reason_of_run(foreign)
+        raise _Refused(refusal)
 
     def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
         """What a call depends on."""

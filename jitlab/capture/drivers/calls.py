@@ -21,6 +21,7 @@ from jitlab.capture.control.purity import is_plain_class
 from jitlab.capture.effort import CAPTURE_NS
 from jitlab.capture.guards.changes import CAUSES, Leaf
 from jitlab.capture.guards.objects import KEPT
+from jitlab.capture.guards.signature import TooDeep
 from jitlab.capture.hooks import HOOKS, call_user
 from jitlab.capture.numpy_calls.draws import begin, makes_generator
 from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
@@ -339,11 +340,14 @@ def signature_key(
     values: Sequence[Any], received: Mapping[int, Any] = NOTHING
 ) -> tuple[Any, Sequence[Any]]:  # fmt: skip
     """A hashable key of a call's values, and what lookups of its traces are given: traces of other keys do not fit. Floats
-    count by type alone, and so do containers at the places of those that only get something."""
-    if received:
-        by_type = (n in received and may_receive(x, received[n]) for n, x in enumerate(values))
-        return tuple(type(x) if of_type else _key(x) for x, of_type in zip(values, by_type, strict=True)), values
-    return tuple(map(_key, values)), values
+    count by type alone, and so do containers at the places of those that only get something. Raises TooDeep."""
+    try:
+        if received:
+            by_type = (n in received and may_receive(x, received[n]) for n, x in enumerate(values))
+            return tuple(type(x) if of_type else _key(x) for x, of_type in zip(values, by_type, strict=True)), values
+        return tuple(map(_key, values)), values
+    except RecursionError:
+        raise TooDeep from None
 
 
 def form_of(key: Any) -> Any:

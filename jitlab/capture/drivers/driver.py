@@ -10,6 +10,7 @@ import ast
 import sys
 import time
 import types
+import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -83,6 +84,8 @@ _QUIET = frozenset({"ignore", "warn"})
 
 #: Of a container so many items say whether NumPy works on it, and so many where all of these are numbers, texts or lists.
 LOOKED_AT, ALIKE = 50, 4
+#: So deep lists, tuples and dicts are looked through.
+DEEP = 20
 #: What holds nothing that NumPy works on.
 _NO_ARRAYS = frozenset({int, float, bool, str, bytes, complex, type(None)})
 #: Of each part of a program the names that it reads.
@@ -137,7 +140,23 @@ class _Iterator:
 
 def is_quiet() -> bool:
     """Is NumPy asked for nothing that compiled code does not do where it meets a floating-point error?"""
-    return _QUIET.issuperset(np.geterr().values())
+    return _QUIET.issuperset(np.geterr().values()) and not warnings_raise()
+
+
+def warnings_raise() -> bool:
+    """Is a floating-point warning an error, by the first filter that fits any, or by one for some of them before it?"""
+    for action, message, category, module, _ in warnings.filters:
+        if issubclass(RuntimeWarning, category):
+            if action == "error":
+                return True
+            if message is None and module is None:
+                return False
+    return False
+
+
+def _shown_by() -> Any:
+    """Who gets to know of warnings, another one inside `warnings.catch_warnings(record=True)`."""
+    return getattr(warnings, "_showwarnmsg_impl", None)
 
 
 class Driver:
@@ -145,13 +164,14 @@ class Driver:
 
     is_strict = False  # what cannot be captured is an error
     has_helped = False  # a statement that Python runs has called what runs in pieces of its own
-    is_watched = False  # np.errstate asks to raise, to call, to print or to log: statements run on NumPy
+    is_watched = False  # floating-point errors are to raise, or to be told of in another way: statements run on NumPy
 
     def __init__(
         self, program: Program, names: MutableMapping[str, Any], executor: Executor, observer: Observer, cells: Any = ()
     ) -> None:  # fmt: skip
         self.program, self.names, self.executor, self.observer = program, names, executor, observer
         self.cells = cells  # what lookups find the names in, where they are not a trace's own
+        self.shown_by = _shown_by()
         self.scopes: list[Scoped] = []
         self.here = Segment()  # the statements that are run one after the other, innermost
         self.pieces_entered, self.pieces_captured, self.python_ns = 0, 0, 0.0  # of this run so far, as in Iterations
@@ -188,8 +208,10 @@ class Driver:
         """An expression whose value is displayed has run."""
 
     def look_at_errstate(self) -> None:
-        """Python has run, and may have asked NumPy to raise or to call, or no more."""
-        self.is_watched = not is_quiet()
+        """Python has run, and may have asked that errors of floating-point numbers are told of, or no more."""
+        told = warnings_raise() or _shown_by() is not self.shown_by
+        self.program.asks_for_warnings |= told
+        self.is_watched = told or not _QUIET.issuperset(np.geterr().values())
 
     # ---- control flow
     def segment(self, segment: Segment) -> str:
@@ -589,8 +611,8 @@ def _read_by(node: ast.AST) -> frozenset[str]:
     return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
 
 
-def holds_arrays(x: Any) -> bool:
-    """Is it something that NumPy works on, or that calls NumPy?"""
+def holds_arrays(x: Any, depth: int = 0) -> bool:
+    """Is it something that NumPy works on, or that calls NumPy? What is so deep that it may hold itself may be."""
     kind = type(x)
     if kind in _NO_ARRAYS:
         return False
@@ -601,17 +623,17 @@ def holds_arrays(x: Any) -> bool:
     if isinstance(x, (types.FunctionType, types.MethodType)):
         return is_user_file(x.__code__.co_filename)
     if isinstance(x, (list, tuple, dict)):
-        return _are_arrays_among(x)
+        return depth >= DEEP or _are_arrays_among(x, depth + 1)
     return not isinstance(x, type) and is_user_class(kind)
 
 
-def _are_arrays_among(container: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> bool:
+def _are_arrays_among(container: list[Any] | tuple[Any, ...] | dict[Any, Any], depth: int) -> bool:
     """Is one of its first items something that NumPy works on? Of items that are alike a few say what the others are."""
     items = list(islice(container.values() if isinstance(container, dict) else container, LOOKED_AT))
     first = type(items[0]) if items else int
     if first in (*_NO_ARRAYS, list, tuple) and all(type(item) is first for item in items):
         items = items[:ALIKE]
-    return any(map(holds_arrays, items))
+    return any(holds_arrays(item, depth) for item in items)
 
 
 def is_user_class(kind: type) -> bool:

@@ -29,6 +29,13 @@ class Foreign(Unfit):
         super().__init__("foreign_type", "is_a", name="an argument", kind=full_name(type(value)) + of)
 
 
+class TooDeep(Foreign):
+    """An argument of lists, tuples or dicts so deep that nobody can look through them: one may hold itself."""
+
+    def __init__(self) -> None:
+        Unfit.__init__(self, "foreign_type", "too_deep")
+
+
 class Signature:
     """The parameters of a function; binds a call's arguments to them."""
 
@@ -87,7 +94,10 @@ def _has_positional_parameters_alone(function: Any) -> bool:
 def key_of(values: Sequence[Any]) -> tuple[Any, list[Any]]:
     """A hashable key of bound values, and the arrays and NumPy scalars among them, in order."""
     leaves = _Leaves()
-    key = tuple(_key(value, leaves) for value in values)
+    try:
+        key = tuple(_key(value, leaves) for value in values)
+    except RecursionError:
+        raise TooDeep from None
     ids = [id(leaf) if type(leaf) is np.ndarray else -n for n, leaf in enumerate(leaves)]
     ids += map(id, leaves.objects)
     if len(set(ids)) < len(ids):

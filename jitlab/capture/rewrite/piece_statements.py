@@ -259,6 +259,7 @@ class Program:
     filename: str
     segment: Segment
     trace_count = 0
+    asks_for_warnings = False  # in a run of it floating-point warnings were errors, or recorded
 
     def __init__(self) -> None:
         self.helpers = Helpers()

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Extent, Moving, Node, plain
 from jitlab.ops.base import Cost, Operation, Unsupported, broadcast_shapes, shape_text
-from jitlab.ops.build_nodes import apply, as_node, constant, fitting
+from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise, fitting
 
 from . import moving_subscripts
 from .creation import numbers_along, zeros
@@ -252,7 +252,7 @@ def read_index(x: Node, index: Any) -> Node:
         return apply(basic_index(x.type, index), x)
     plan = _Advanced(x.type, index)
     base = plan.view_of(x)
-    indices = plan.index_nodes()
+    indices = plan.checked_nodes()
     if len(plan.axes) == 1:
         (axis,) = plan.axes
         result, rank = apply(Take(axis), base, *indices), indices[0].ndim
@@ -283,7 +283,7 @@ def write_index(x: Node, index: Any, value: Any, add: bool = False) -> Node:
         return apply(Update(view.map, view.shape), x, value)
     plan = _Advanced(x.type, index)
     base = plan.view_of(x)
-    indices = plan.index_nodes()
+    indices = plan.checked_nodes()
     rank = len(plan.rest) + len(plan.index_shape)
     order = plan.order(rank)
     shape = (*plan.index_shape, *plan.rest)
@@ -308,6 +308,7 @@ class _Advanced:
         places = _places(written)
         together = places == list(range(places[0], places[-1] + 1))  # integers count as arrays here
         basic, axes, first = [], [], 0
+        self.extents: list[tuple[int, int]] = []  # of each axis that an array indexes: its size, and its number in x
         axis = view_axis = 0
         for k, part in enumerate(parts):
             if k == found[0]:
@@ -316,6 +317,7 @@ class _Advanced:
                 axes.append(view_axis)
                 basic.append(slice(None))
                 check_known(part, x.shape[axis], axis)
+                self.extents.append((x.shape[axis], axis))
             else:
                 basic.append(part)
             axis += part is not None
@@ -330,8 +332,13 @@ class _Advanced:
     def view_of(self, x: Node) -> Node:
         return x if self.whole else apply(self.view, x)
 
-    def index_nodes(self) -> list[Node]:
-        return [i if isinstance(i, Node) else constant(i) for i in self.indices]
+    def checked_nodes(self) -> list[Node]:
+        """The index arrays, looked through where no element may be read that would tell that one is out of range."""
+        unread = may_be_empty(self.rest) and int(ArrayType(self.index_shape, np.dtype("i8")).size)
+        return [
+            inside(i, *extent) if unread else i
+            for i, extent in zip((i if isinstance(i, Node) else constant(i) for i in self.indices), self.extents, strict=True)
+        ]
 
     def order(self, rank: int) -> tuple[int, ...]:
         """Axes of (positions, rest) in NumPy's order of the result."""
@@ -433,6 +440,25 @@ def check_known(p: Any, n: int, axis: int) -> None:
     wrong = values[(values < -int(n)) | (values >= int(n))] if values.size else values
     if wrong.size:
         raise IndexError(f"index {wrong.flat[0]} is out of bounds for axis {axis} with size {int(n)}")
+
+
+def may_be_empty(shape: Sequence[int]) -> bool:
+    """Has an array of this shape no element, or is that known at run time only?"""
+    return any(not moving_subscripts.is_positive(n) if isinstance(n, Moving) else int(n) == 0 for n in shape)
+
+
+def inside(places: Node, n: int, axis: int) -> Node:
+    """Positions along an axis of n elements, once all of them are found to be in range, as NumPy looks for before it reads."""
+    from jitlab.ops.elementwise.comparison import GreaterEqual, Less, LogicalAnd
+    from jitlab.ops.reducing import axis_reductions
+    from jitlab.ops.runtime_checks import checked
+
+    flat = reshape(cast(places, np.dtype("i8")), (places.type.size,))
+    good = elementwise(LogicalAnd(), elementwise(GreaterEqual(), flat, 0 - n), elementwise(Less(), flat, n))
+    every = axis_reductions.reduce(axis_reductions.All, good, (0,))
+    first = apply(Take(0), flat, axis_reductions.reduce(axis_reductions.ArgMin, good, (0,)))
+    said = f"index {{}} is out of bounds for axis {axis} with size {{}}"
+    return checked(places, every, "IndexError", said, first, as_node(n))
 
 
 def _with_positions(x: ArrayType, index: Any) -> Any:

@@ -92,6 +92,12 @@ def is_symbolic(x: Any) -> bool:
     return isinstance(x, (Symbolic, Moving))
 
 
+def is_positive(n: Moving) -> bool:
+    """Is a length that moves known to be 1 at least?"""
+    bounds = current_bounds.get()
+    return bounds is not None and bounds.proves_nonnegative(poly(n) - ONE)
+
+
 def extent_of(x: Any) -> int:
     """The extent that an integer of the program stands for; one found at run time gets a symbol."""
     if isinstance(x, Symbolic):

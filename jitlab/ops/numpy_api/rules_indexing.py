@@ -13,7 +13,18 @@ from jitlab.ops.base import Operation, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.elementwise.comparison import GreaterEqual, Less, LogicalAnd
-from jitlab.ops.layout.indexing import Gather, ScatterUpdate, Take, check_known, positions_along, read_index, write_index
+from jitlab.ops.layout.indexing import (
+    Gather,
+    ScatterUpdate,
+    Take,
+    check_known,
+    inside,
+    may_be_empty,
+    positions_along,
+    read_index,
+    rest_shape,
+    write_index,
+)
 from jitlab.ops.layout.views import assigned, broadcast_to, expand_dims, reshape, transpose
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule, update
@@ -37,6 +48,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise" and not isinstance(indices, Node):
         check_known(indices, x.shape[axis], axis)
+    if mode == "raise" and may_be_empty(rest_shape(x.type, (axis,))) and int(places.type.size):
+        places = inside(places, x.shape[axis], axis)
     return apply(Take(axis), x, _inside(places, x.shape[axis], mode))
 
 
