@@ -76,7 +76,7 @@ def made(kind):
         return kind(Refusal("value", Message("refused.raised", {"text": "planted"})))
     if kind is Unsupported:
         return kind("draws")
-    if issubclass(kind, Unfit) and kind is not Foreign:
+    if issubclass(kind, Unfit) and not issubclass(kind, Foreign):
         return kind("value", "raised", text="planted")
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     wanted = [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
