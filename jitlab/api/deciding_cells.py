@@ -149,6 +149,7 @@ class DecidedCell(CellObserver):
 
     def ended(self, pieces: int, captured: int, python_ns: float) -> None:
         here.counts = pieces, captured, python_ns
+        here.captures += captured
         here.is_in_pieces |= pieces > 1
 
 

@@ -41,6 +41,8 @@ FIRST_CALLS = 4
 #: From so many calls on what captures something is measured, too: such calls do so again and again. (Long ones after the
 #: first.)
 PATIENCE = 16
+#: Calls in succession of which each captured something, after which the next ones are measured, too: they do so again.
+AGAIN = 4
 #: So many calls each way decide; two, where all of one way took so many times as long and those of a way differ by less; so
 #: many where they differ among themselves by more than from the other way's; so many at the most.
 ENOUGH, CLEAR, UNSURE, MOST = 5, 3, 10, 30
@@ -91,6 +93,8 @@ class Trial:
     pieces: bool = False  # the call is not captured whole
     calls: int = 0
     times: dict[str, list[int]] = field(default_factory=lambda: {COMPILED: [], PYTHON: []})
+    captured: int = 0  # compiled calls in succession in which something was captured
+    meanwhile: dict[str, int] = field(default_factory=dict)  # the shortest each way while better machine code is being made
     spent_ns: int = 0
     way: str = ""  # decided, or ""
     noted: dict[Any, About] = field(default_factory=dict)  # what notes of calls as Python are about, by who calls
@@ -119,6 +123,7 @@ class Trial:
         """What is known where a definition is executed again: as much, of another object."""
         made = copy(self)
         made.times = {way: [*times] for way, times in self.times.items()}
+        made.captured, made.meanwhile = 0, {}
         made.noted, made.as_python, made.stitched, made.is_in_front = {}, 0, 0, False
         made.refusal = self.refusal and self.refusal._replace(made=())  # what calls gave is theirs
         return made
@@ -128,10 +133,17 @@ class Trial:
         if self.way and not self.is_limited:
             self.effort, self.effort_in_pieces = Effort(), Effort()
 
-    def next_way(self) -> str:
-        """How the next call runs."""
+    @property
+    def captures_again(self) -> bool:
+        """Does each such call capture something?"""
+        return self.captured > AGAIN
+
+    def next_way(self, *, is_early: bool = False) -> str:
+        """How the next call runs. `is_early`: better machine code is being made, so that no call decides."""
         if self.way:
             return self.way
+        if is_early and self.calls >= FIRST_CALLS and not self.captures_again:
+            return self._way_meanwhile()
         compiled, python = self.times[COMPILED], self.times[PYTHON]
         is_long = self.is_long and bool(compiled) and min(compiled) > LONG_NS
         if not is_long and (self.calls < FIRST_CALLS or len(compiled) < 2):
@@ -147,6 +159,21 @@ class Trial:
         if slower > 0 and self.is_long and min(self.times[way]) > LONG_NS and lost > SHARE * self.spent_ns:
             return other
         return way
+
+    def _way_meanwhile(self) -> str:
+        """The way that has taken less time so far."""
+        python, compiled = ([*self.times[way], *filter(None, [self.meanwhile.get(way)])] for way in (PYTHON, COMPILED))
+        return PYTHON if not python or (compiled and min(python) < FASTER * min(compiled)) else COMPILED
+
+    def captured_anew(self, has_captured: bool) -> None:
+        """A call ran compiled. What those took in which something was captured says nothing where there are others."""
+        if not has_captured and self.captures_again:
+            self.times[COMPILED].clear()
+        self.captured = self.captured + 1 if has_captured else 0
+
+    def took_meanwhile(self, way: str, ns: int) -> None:
+        """A call went this way while better machine code was being made."""
+        self.meanwhile[way] = min(ns, self.meanwhile.get(way, ns))
 
     def took(self, way: str, ns: int, busy_ns: int | None = None) -> None:
         """A call went this way, and nothing was captured or decided in it. `busy_ns`: of the thread's processor, where that is
@@ -270,14 +297,15 @@ def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
 
 class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
-    function's call was a trial, too. `compiled`: calls run compiled, whatever was decided. `is_in_pieces`: a call was not
-    captured whole; `is_stitched`: and ran as one function. `counts`: of the last call in pieces that ended, how many were
-    entered and were to be captured, and what Python would have taken for them by the model; `needs_counts`: of such calls
-    nobody knows them yet. `ran`: the pieces that a call has entered, of which somebody wants to know. `given_up`: why the run
-    of a call was, and how many calls its trace had had by then."""
+    function's call was a trial, too. `captures`: how often something was to be captured. `compiled`: calls run compiled,
+    whatever was decided. `is_in_pieces`: a call was not captured whole; `is_stitched`: and ran as one function. `counts`: of
+    the last call in pieces that ended, how many were entered and were to be captured, and what Python would have taken for them
+    by the model; `needs_counts`: of such calls nobody knows them yet. `ran`: the pieces that a call has entered, of which
+    somebody wants to know. `given_up`: why the run of a call was, and how many calls its trace had had by then."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None
+    captures: int = 0
     counts: tuple[int, int, float] | None = None
     given_up: tuple[Refusal, int] | None = None
     is_in_pieces: bool = False
@@ -325,7 +353,12 @@ def may_settle() -> bool:
 
 def is_measurable() -> bool:
     """Does a call now take what later calls will? The machine code is the one that stays, and nobody is told of each step."""
-    return not default_target().is_improving and (events.in_bulk() or not events.active())
+    return not default_target().is_improving and not _is_told()
+
+
+def _is_told() -> bool:
+    """Is somebody told of each step?"""
+    return events.active() and not events.in_bulk()
 
 
 class Deciding:
@@ -376,12 +409,19 @@ def busy_clock() -> int:
 
 def tried(trial: Trial, ways: Mapping[str, Callable[[], Any]], is_ready: Callable[[], bool]) -> Any:
     """A call that has no decision yet. `is_ready`: the machine code is the one that stays, and nobody watches."""
-    way = trial.next_way()
-    before, before_ns, started, busy = here.disturbances, waited_ns(), clock(), busy_clock()
+    is_early = not is_ready() and not _is_told()
+    way = trial.next_way(is_early=is_early)
+    before, captures, before_ns, started, busy = here.disturbances, here.captures, waited_ns(), clock(), busy_clock()
     result = ways[way]()  # what ends with an exception is no measure
     took, busy, waited = clock() - started, busy_clock() - busy, waited_ns() - before_ns
     patience = PATIENCE if took <= LONG_NS else FIRST_CALLS
-    if is_ready() and (here.disturbances == before or trial.calls >= patience):
+    is_calm, has_captured = here.disturbances == before, here.captures != captures
+    if way == COMPILED:
+        trial.captured_anew(has_captured)
+    if is_early and not has_captured:
+        trial.took_meanwhile(way, took)
+    is_again = trial.captures_again and (is_calm or has_captured) and not _is_told()
+    if is_again or (is_ready() and (is_calm or trial.calls >= patience)):
         trial.took(way, took, busy)
     elif busy - waited > max(LONG_NS, waited) and not trial.times[way]:
         trial.took(way, busy - waited)  # long, whatever is made in it for later ones

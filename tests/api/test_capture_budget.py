@@ -278,6 +278,44 @@ def test_pieces_of_objects_that_are_new_each_time_are_pythons_after_three(monkey
     assert "each time for another object" in str([s.reason.text for s in recording.report().statements])
 
 
+@pytest.mark.parametrize("shapes", [1, 2])
+def test_pieces_in_a_loop_of_objects_that_are_new_each_time_are_pythons_soon(monkeypatch, shapes):
+    """Each runs several times in the call that it is captured in, for its shape, and never again."""
+    monkeypatch.setattr(config, "settle", "model")
+    log = []
+
+    @jl.jit
+    def f(cloud):
+        total = 0.0
+        for turn in range(6):
+            log.extend([1])
+            total += (np.tanh(cloud.points[turn % shapes]) * 2).sum()
+        return total
+
+    for n in range(12):
+        points = [np.full(4000, n / 4), np.full((40, 100), n / 8)]
+        assert f(Cloud(points)) == pytest.approx(sum(np.sum(np.tanh(points[k % shapes]) * 2) for k in range(6)), rel=1e-12)
+    (piece,) = f.ledger.pieces.values()
+    assert piece.traces <= 4 * shapes and len(log) == 72
+
+
+def test_one_object_that_comes_again_with_other_shapes_is_captured_for_each(monkeypatch):
+    monkeypatch.setattr(config, "settle", "model")
+
+    @jl.jit
+    def f(cloud):
+        log.extend([1])
+        return np.tanh(cloud.points) * 2
+
+    log, cloud = [], Cloud(np.ones((2, 2500)))
+    for shape in ((2, 2500), (5000,), (5, 1000), (1, 1, 5000), (10, 500, 1), (2, 2500)):
+        cloud.points = np.ones(shape)
+        for _ in range(2):
+            np.testing.assert_allclose(f(cloud), np.full(shape, np.tanh(1) * 2), rtol=1e-14)
+    (piece,) = f.ledger.pieces.values()
+    assert piece.traces >= 4 and all(trial.way != PYTHON for trial in f._trials.values())
+
+
 def test_one_object_that_is_used_again_is_captured_as_often_as_it_changes(monkeypatch):
     monkeypatch.setattr(config, "settle", "model")
     f = jl.jit(lambda cloud: np.tanh(cloud.points) * 2)

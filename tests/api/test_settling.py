@@ -16,7 +16,7 @@ import jitlab as jl
 from jitlab import events
 from jitlab.api import settling
 from jitlab.api.functions import jit as jit_module
-from jitlab.api.settling import COMPILED, ENOUGH, FIRST_CALLS, LONG_NS, MOST, PATIENCE, PYTHON, SHARE, UNSURE, Trial
+from jitlab.api.settling import AGAIN, COMPILED, ENOUGH, FIRST_CALLS, LONG_NS, MOST, PATIENCE, PYTHON, SHARE, UNSURE, Trial
 from jitlab.capture.numpy_calls.counterparts import counterpart
 from jitlab.errors import OptionError
 from jitlab.ops.table import FUNCTIONS
@@ -258,6 +258,70 @@ def test_what_is_captured_again_at_each_call_is_decided_all_the_same(plan):
     for n in range(PATIENCE + 6):
         f(np.ones(512 + n))  # each length is another trace
     assert trial_of(f).way == PYTHON
+
+
+def test_calls_that_capture_something_each_time_are_decided_before_better_code_is_made(plan, monkeypatch):
+    """They keep the compiler busy: it may never be done."""
+    monkeypatch.setattr(jit_module, "_is_measurable", lambda: False)
+    f, log = in_pieces()
+    plan.takes.update({COMPILED: 9_000_000, PYTHON: 3000})
+    for n in range(AGAIN + 6):
+        f(np.ones(512 + n))  # each length is another trace
+    assert trial_of(f).way == PYTHON and len(log) == AGAIN + 6
+
+
+@pytest.mark.parametrize("compiled, python", [(9000, 3000), (3000, 9000)])
+def test_while_better_code_is_made_calls_go_the_way_that_takes_less_time(plan, monkeypatch, compiled, python):
+    ready = [False]
+    monkeypatch.setattr(jit_module, "_is_measurable", lambda: ready[0])
+    f, _ = in_pieces()
+    plan.takes.update({COMPILED: compiled, PYTHON: python})
+    for _ in range(60):
+        f(np.ones(3))
+    assert not trial_of(f).way and not any(trial_of(f).times.values())  # none of them decides
+    shorter, longer = sorted(plan.takes, key=plan.takes.get)
+    assert plan.ways.count(longer) == (FIRST_CALLS if longer == COMPILED else 1)
+    ready[0] = True
+    plan.takes.update({COMPILED: 1000})  # it was worth the waiting
+    for _ in range(20):
+        f(np.ones(3))
+    assert trial_of(f).way == COMPILED
+
+
+def test_functions_in_pieces_that_call_others_are_pythons_too_while_better_code_is_made(plan, monkeypatch):
+    monkeypatch.setattr(jit_module, "_is_measurable", lambda: False)
+    outer = jl.jit(steps_of_two)
+    plan.takes.update({COMPILED: 900_000, PYTHON: 3000})
+    log = []
+    for _ in range(3 * FIRST_CALLS + 8):
+        outer(np.ones(3), log)
+    calls = 3 * FIRST_CALLS + 8
+    assert len(log) == 3 * calls and plan.ways[-4:] == [PYTHON] * 4  # of the outermost one alone
+
+
+def note_first(x, log):
+    y = np.tanh(x) + 1
+    log.extend([float(y[0])])
+    return y * 2
+
+
+def steps_of_two(x, log):
+    y = note_first(np.exp(x), log)
+    log.extend([float(y[0])])
+    return note_first(y, log) + 1
+
+
+def test_calls_are_decided_by_those_that_capture_nothing_where_there_are_such(plan):
+    """Some things may be captured in the first calls one after the other."""
+    f, _ = in_pieces()
+    plan.takes.update({COMPILED: 9_000_000, PYTHON: 3000})
+    for n in range(AGAIN + 1):
+        f(np.ones(512 + n))
+    assert trial_of(f).times[COMPILED]
+    plan.takes[COMPILED] = 1000
+    for _ in range(20):
+        f(np.ones(512))
+    assert trial_of(f).way == COMPILED and set(trial_of(f).times[COMPILED]) == {1000}
 
 
 def test_a_trial_waits_for_those_inside_it(plan):

@@ -616,6 +616,7 @@ class Jit(SizeFamilies, Deciding):
     def _record(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Any:
         started = time.perf_counter_ns()
         settling.disturbed()
+        settling.here.captures += 1
         failed = self._failed_guards(key, at)
         costs = Costs()
         asked = SizeFacts()

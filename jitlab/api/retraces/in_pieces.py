@@ -94,6 +94,7 @@ class PiecesTold(Observer):
 
     def ended(self, pieces: int, captured: int, python_ns: float) -> None:
         here.counts = pieces, captured, python_ns
+        here.captures += captured
 
     def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""

@@ -111,7 +111,7 @@ class CellRun(Driver):
     def captured_as_far_as_it_goes(self) -> None:
         """The whole cell, which does not wait."""
         self.segment(self.program.segment)
-        self.observer.ended(self.pieces_entered, self.pieces_captured, self.python_ns)
+        self.ended()
 
     def plain(self) -> None:
         """The whole cell, which does not wait, as Python."""

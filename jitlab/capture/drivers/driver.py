@@ -176,6 +176,13 @@ class Driver:
         self.here = Segment()  # the statements that are run one after the other, innermost
         self.pieces_entered, self.pieces_captured, self.python_ns = 0, 0, 0.0  # of this run so far, as in Iterations
         self.loops: dict[int, Iterations] = {}
+        self.made: list[PieceTrace] = []  # in this run
+
+    def ended(self) -> None:
+        """It ran to its end."""
+        for trace in self.made:
+            trace.calls_at_first = trace.costs.all_calls
+        self.observer.ended(self.pieces_entered, self.pieces_captured, self.python_ns)
 
     def execute(self, code: types.CodeType) -> str:
         """Run a statement; how it ended: "", "break", "continue", "return"."""
@@ -584,6 +591,7 @@ class Driver:
             return trace, reason
         trace.near = [other.executable for other in self.here.traces.get(at, ())]
         trace.run = self.executor(trace)
+        self.made.append(trace)
         self.observer.traced(trace, failed, started)
         return trace, reason
 

@@ -186,7 +186,7 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, observer
     run = _Run(body, frame, executor, observer, frame.cells)
     with under_way(body.function):
         run.segment(body.segment)
-    observer.ended(run.pieces_entered, run.pieces_captured, run.python_ns)
+    run.ended()
     return frame.get(RESULT)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import field
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -98,6 +99,7 @@ class PieceTrace(Trace):
     lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
     read_leaves: tuple[Leaf, ...] = ()
     effects: Sequence[Given] = ()  # what it gives out when it has run
+    calls_at_first: int = 1  # in the run of the program that it was captured in; more where its statements stand in a loop
 
     @cached_property
     def prints(self) -> bool:
@@ -343,10 +345,11 @@ def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, 
 
 
 def useless(failed: Failed) -> bool:
-    """Were the last traces each made for another object, and ran once? So would the next one."""
-    last = failed[:USELESS]
-    once = all(trace.costs.all_calls <= 1 and change.rule == "object" for trace, change in last)
-    return once and len(last) == USELESS and len({change.path for _, change in last}) == 1
+    """Were the last traces made for other objects, and none ran again after the run that it was made in? So would the next one.
+    (There is more than one for each object where a loop comes by with other shapes.)"""
+    once = takewhile(lambda found: found[0].costs.all_calls <= found[0].calls_at_first, failed)
+    others = [change.path for _, change in once if change.rule == "object"][:USELESS]
+    return len(others) == USELESS and len(set(others)) == 1
 
 
 def differences(trace: PieceTrace, before: Failed) -> tuple[list[Change], PieceTrace | None]:
