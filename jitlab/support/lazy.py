@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
@@ -26,6 +27,18 @@ class lazy(Generic[T]):  # noqa: N801 - it is written as a decorator
             return self  # type: ignore[return-value]
         value = instance.__dict__[self._name] = self._make(instance)
         return value
+
+
+def made_once(make: Callable[..., T]) -> Callable[..., T]:
+    """As `functools.cache`, for what has an address that is used: threads that make it together are all given the first that is
+    there. (`cache` keeps the last, and what it gave the others goes while its address is in use.)"""
+    made: dict[Any, T] = {}
+
+    @wraps(make)
+    def known(*args: Any) -> T:
+        return made[args] if args in made else made.setdefault(args, make(*args))
+
+    return known
 
 
 class Kept(Generic[K, T]):

@@ -80,3 +80,41 @@ def test_threads_that_make_c_functions_together_leave_other_functions_alone(comp
     assert type(other).__call__ is plain
     np.testing.assert_array_equal(other(np.ones(4)), np.full(4, 2.0))
     np.testing.assert_array_equal(f(np.ones(4, np.float32)), np.full(4, 2.0))
+
+
+TOGETHER = """
+    import gc, importlib, sys, threading, weakref
+    import numpy as np
+
+    module = importlib.import_module("jitlab.targets.cpu_llvm.calls.{module}")
+    machine = importlib.import_module("jitlab.targets.cpu_llvm.machine")
+    machine.prepare()
+    barrier, found = threading.Barrier(2), []
+
+    def together(make):
+        def waited(*args, **kwargs):
+            made = make(*args, **kwargs)
+            barrier.wait()
+            return made
+
+        return waited
+
+    machine.load, module.np = together(machine.load), type("NumPy", (), dict(array=together(np.array), int64=np.int64))
+    threads = [threading.Thread(target=lambda: found.append(id(module.{function}()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert set(found) == {id(module.{function}())}, "one of two threads was given what nobody keeps"
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "function"), [("python_way", "_loaded"), ("shelves", "_loaded"), ("signals", "look_table")]
+)
+def test_what_two_threads_load_together_stays(module, function):
+    """In a process of its own, in which it is made for the first time: an address was used of code that had gone."""
+    program = textwrap.dedent(TOGETHER).replace("{module}", module).replace("{function}", function)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.support.lazy import made_once
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import LARGEST_SIZE, PlainCall
 
@@ -49,7 +50,7 @@ def _definition(name: str) -> int:
     return defined(name.encode(), _loaded().address("call"))
 
 
-@cache
+@made_once
 def _loaded() -> machine.Loaded:
     return machine.load(machine.object_cache().compile(_text())[0], ["call"])
 

@@ -8,8 +8,8 @@ holds the interpreter's lock.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 
+from jitlab.support.lazy import made_once
 from jitlab.targets.cpu_llvm import machine
 
 from .buffers import ALIGNMENT, pool, size_class
@@ -57,7 +57,7 @@ _all = (ctypes.c_int64 * 2)(0, 0)
 _shelves: dict[int, ctypes.Array[ctypes.c_int64]] = {}
 
 
-@cache
+@made_once
 def _loaded() -> machine.Loaded:
     return machine.load(machine.object_cache().compile(_TEXT, "quick")[0], ["take", "trim"])
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
 
 import numpy as np
+
+from jitlab.support.lazy import made_once
 
 from .context import ContextLayout
 
@@ -17,7 +18,7 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-@cache
+@made_once
 def look_table() -> np.ndarray:
     """The addresses of FUNCTIONS; empty on an interpreter that has none."""
     if sys.implementation.name != "cpython":
