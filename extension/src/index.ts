@@ -195,8 +195,12 @@ function activatePanel(
       const main = known ?? new JitlabView(notebooks, lent, { id: `jitlab-main-${++made}`, main: { only } });
       if (!known) {
         const current = notebooks.tracker.currentWidget;
-        shell.add(main, 'main', only === null || !current ? {} : { ref: current.id, mode: 'split-bottom' });
+        const mode = only === null ? 'split-right' : 'split-bottom';
+        shell.add(main, 'main', current ? { ref: current.id, mode } : {});
         void tracker.add(main);
+        if (only === null && current && view.isVisible) {
+          labShell?.collapseRight(); // it would show the same beside it
+        }
       }
       shell.activateById(main.id);
     }

@@ -3,8 +3,8 @@ import type { Cell } from '@jupyterlab/cells';
 import { Compartment, RangeSet, RangeSetBuilder, StateEffect, StateField, type Transaction } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, gutter, GutterMarker } from '@codemirror/view';
 import { h } from '../core/base/dom';
-import { brackets } from '../core/sections/code/source';
-import { restText, spanText, type LineMark } from '../core/sections/code/lines';
+import { brackets, costParts } from '../core/sections/code/source';
+import type { LineMark } from '../core/sections/code/lines';
 import type { FollowedNotebook } from './follow';
 import type { Notebooks } from './notebooks';
 
@@ -72,18 +72,10 @@ class Cost extends GutterMarker {
   }
 
   override toDOM(): Node {
-    const { name, cost, share, color, host, label } = this.mark;
-    const rest = cost === '' ? restText(this.mark) : spanText(this.mark);
+    const { cost, share, color, host, label } = this.mark;
     const bar = h('span.jl-cost-bar', { 'data-mark': host || color === null ? 'host' : `c${color % 6}` });
     bar.style.width = `${Math.round(share * 100)}%`;
-    return h(
-      'div.jl-cost',
-      { title: label },
-      cost !== '' && bar,
-      cost !== '' && h('span', h('b', name), ` ${cost}`),
-      rest !== '' && h('span.jl-cost-rest', cost !== '' && ' ', rest),
-      brackets(this.mark)
-    );
+    return h('div.jl-cost', { title: label }, cost !== '' && bar, costParts(this.mark), brackets(this.mark));
   }
 }
 

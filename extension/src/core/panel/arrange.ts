@@ -2,10 +2,11 @@ import { h, on, takeKey } from '../base/dom';
 import { Tabs } from '../base/tabs';
 import type { Section } from './section';
 
-/** Wide enough for columns side by side. */
-const COLUMNS = 1200;
+/** Wide enough for three columns side by side, and for two. */
+const THREE = 1200;
+const TWO = 700;
 
-/** The main area: three columns above the timeline that scroll apart, or below 1 200 pixels one section at a time behind tabs. */
+/** The main area: three columns above the timeline that scroll apart, two from 700 pixels on, below that one section at a time behind tabs. */
 export class MainLayout {
   readonly element: HTMLElement;
 
@@ -18,13 +19,16 @@ export class MainLayout {
 
   /** Places the sections for this width. */
   arrange(width: number): void {
-    const wide = width >= COLUMNS;
-    if (wide !== this.wide) {
+    const count = width >= THREE ? 3 : width >= TWO ? 2 : 1;
+    const wide = count > 1;
+    if (count !== this.count) {
+      this.count = count;
       this.wide = wide;
       this.element.classList.toggle('jl-tabbed', !wide);
+      this.element.classList.toggle('jl-two', count === 2);
       for (const section of this.sections) {
         const { column } = section.place;
-        this.columns[wide ? (column === 'dock' ? 3 : column) : 1]?.append(section.element);
+        this.columns[wide ? (column === 'dock' ? 3 : Math.min(column, count - 1)) : 1]?.append(section.element);
       }
       this.tabs.element.hidden = wide;
       this.choose(this.chosen || (this.shownSections()[0]?.title ?? ''));
@@ -100,6 +104,7 @@ export class MainLayout {
     this.choose(title)
   );
   private readonly columns: HTMLElement[];
+  private count = 0;
   private wide: boolean | null = null;
   private chosen = '';
 }

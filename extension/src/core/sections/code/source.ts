@@ -95,6 +95,7 @@ export class SourcePane {
     }
     const { mark } = row;
     element.dataset.id = row.id;
+    element.style.setProperty('--jl-letters', String(row.text.length));
     element.setAttribute('aria-label', spoken(row));
     element.append(
       h('span.jl-no', String(row.line)),
@@ -173,13 +174,22 @@ function cutAt(text: string, at: number, hit: [number, number] | null): [string,
 function cost(mark: LineMark): HTMLElement {
   const kind = mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
   const wide = mark.cost ? Math.round(84 * mark.share) + 1 : 0;
-  const muted = (text: string): HTMLElement | false => text !== '' && h('span.jl-muted', text);
   return h(
     'span.jl-cost',
     { 'data-mark': kind, style: `--jl-wide:${wide}px`, title: mark.label || null },
-    mark.cost ? [h('b', mark.name), ` ${mark.cost} `, muted(spanText(mark))] : muted(restText(mark)),
+    costParts(mark),
     brackets(mark)
   );
+}
+
+/** What a line cost, in parts of which the last ones give way to the code; beside a bracket nothing need be said of the other lines. */
+export function costParts(mark: LineMark): (HTMLElement | string)[] {
+  const rest = mark.cost ? spanText(mark) : mark.brackets.length ? '' : restText(mark);
+  return [
+    ...(mark.cost ? [h('b.jl-cost-name', mark.name), ' ', h('span.jl-cost-time', mark.cost)] : []),
+    ...(mark.cost && rest ? [' '] : []),
+    ...(rest ? [h('span.jl-cost-rest', rest)] : [])
+  ];
 }
 
 /** Beside a line what holds it and the other lines of its kernel together, the first lane at the right edge. */

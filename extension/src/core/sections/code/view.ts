@@ -97,6 +97,7 @@ export class CodeView implements SectionView {
     this.renderHead(cluster, id, links);
     const stages = stagesOf(cluster);
     const shown = this.width >= TWO_PANES ? 2 : 1;
+    this.frame.classList.toggle('jl-beside', shown === 2);
     this.panes.forEach((pane, index) => {
       pane.element.hidden = index >= shown;
       if (index < shown) {
