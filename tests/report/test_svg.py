@@ -115,7 +115,7 @@ def test_a_picture_of_far_too_much_still_fits():
 
 def test_spans_in_one_pixel_become_one_bar_and_the_longest_stay():
     spans = [{"start": i * 0.1, "duration": 0.1, "kind": "launch", "cluster": "c"} for i in range(1000)]
-    assert len(merged(spans, 0.5, 50, {"c": 0})) == 1
+    assert len(merged(spans, 0.5, 50, {("c", ""): 0})) == 1
     apart = [{"start": i * 10, "duration": i, "kind": "op", "cluster": None} for i in range(100)]
     assert [bar[1] for bar in merged(apart, 1, 3, {})] == [97, 98, 99]
 

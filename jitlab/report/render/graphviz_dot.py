@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab.ir.graphs.dot import NODE_STYLE, quoted
 
 from . import wording
+from .marks import kernel_colors
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -23,13 +24,15 @@ def report_lines(data: Mapping[str, Any]) -> list[str]:
     lines = [f"label={quoted(data['verdict']['lead'])};", "labelloc=t;", NODE_STYLE]
     names = {(op["plan"], op["name"]): f"n{i}" for i, op in enumerate(data["ops"])}
     cut = {(edge["plan"], edge["producer"], edge["consumer"]): edge for edge in data["boundaries"]}
+    colors = kernel_colors(data["clusters"])
     for c, cluster in enumerate(data["clusters"]):
         color = LINES[cluster["color"] % len(LINES)]
         lines += [f"subgraph cluster_{c} {{", f"  label={quoted(cluster['name'])};", f'  color="{color}"; fontcolor="{color}";']
         mine = [op for op in data["ops"] if op["plan"] == cluster["plan"] and op["cluster"] == cluster["name"]]
         for k, kernel in enumerate(cluster["kernels"]):
             lines += [f"  subgraph cluster_{c}_{k} {{", f"    label={quoted(kernel)}; style=dashed;"]
-            lines += [f"    {_node(op, names, FILLS[cluster['color'] % len(FILLS)])}" for op in mine if op["kernel"] == kernel]
+            fill = FILLS[colors[cluster["name"], kernel]]
+            lines += [f"    {_node(op, names, fill)}" for op in mine if op["kernel"] == kernel]
             lines.append("  }")
         rest = [op for op in mine if op["kernel"] not in cluster["kernels"]]
         lines += [f"  {_node(op, names, FILLS[cluster['color'] % len(FILLS)])}" for op in rest]

@@ -14,6 +14,7 @@ from jitlab.report.build.lines import home_file, where_text
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import wording
+from .marks import kernel_colors
 
 Json = Mapping[str, Any]
 
@@ -45,6 +46,7 @@ class KernelRow:
     ops: tuple[str, ...]
     seconds: float | None
     note: str
+    color: int  # its cluster's, or its own where there is one cluster alone
     cuts: tuple[Cut, ...] = ()  # between this kernel and those before it
     inside: tuple[Nest, ...] = ()  # of a loop or branch
     lines: str = ""  # where they are not those of its box
@@ -107,7 +109,7 @@ class Outline:
     lanes: tuple[Json, ...]
     loops: tuple[LoopRow, ...] = ()
     more_loops: int = 0
-    colors: Mapping[str, int] = field(default_factory=dict)
+    colors: Mapping[tuple[str, str], int] = field(default_factory=dict)  #: by cluster, and by cluster and kernel
     deviation: float | None = None  # of a run that was repeated, whose mean `seconds` is
     faster: str = ""  # "about 4.9 × faster", "no measurable difference from NumPy"; "" until NumPy was measured
 
@@ -135,7 +137,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         hidden=len(boxes) - len(kept), retraces=rows,
         loops=tuple(loops[:most_retraces]), more_loops=max(0, len(loops) - most_retraces),
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
-        colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
+        colors={(cluster["name"], ""): cluster["color"] for cluster in data["clusters"]} | kernel_colors(data["clusters"]),
         faster="; ".join(clean(speed[key]) for key in ("text", "note") if speed.get(key)),
     )  # fmt: skip
 
@@ -238,6 +240,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
     times = [_total(seconds[i] for seconds in others if i < len(seconds)) for i in range(len(kernels))]
     kept = set(heapq.nlargest(most_kernels, range(len(kernels)), key=lambda i: (times[i] or 0.0, -i)))
     edges = [edge for edge in data["boundaries"] if edge["plan"] == title] if kept else []
+    colors = kernel_colors(data["clusters"])
     for i, (kernel, seconds) in enumerate(zip(kernels, times, strict=True)):
         mine = set(kernel["ops"])
         if i not in kept:
@@ -257,7 +260,8 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         nests = _nests(data, kernel, ops)
         where = _where(kernel, ops, home)
         shown = "" if where == whole else where
-        rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, shown))
+        color = colors.get((cluster["name"], kernel["name"]), 0)
+        rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, color, tuple(cuts.values()), nests, shown))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
         kind="cluster", name=clean(cluster["name"]), lines=whole,

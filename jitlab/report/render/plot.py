@@ -9,6 +9,7 @@ from jitlab.messages.escape import clean
 from jitlab.report.build import build_report
 
 from .graphviz_dot import HOST, LINES
+from .marks import kernel_colors
 
 #: A figure knows nothing of the page's theme: it shows the page's ground, and its ink reads on white (4.5:1) and #111 (4.2:1).
 INK, RULE, CLEAR = "#767676", "rgba(128, 128, 128, 0.25)", "rgba(0, 0, 0, 0)"
@@ -20,7 +21,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
 
     titles = ("Time, ms", "Bytes moved a call", "Operations a second")
     figure = make_subplots(1, 3, subplot_titles=titles, horizontal_spacing=0.08)
-    colors = {cluster["name"]: LINES[cluster["color"] % len(LINES)] for cluster in data["clusters"]}
+    colors = {key: LINES[color] for key, color in kernel_colors(data["clusters"]).items()}
     unique = len({kernel["name"] for kernel in data["kernels"]}) == len(data["kernels"])
     rows = [
         _row(kernel, colors, kernel["name"] if unique else f"{kernel['cluster']} {kernel['name']}")
@@ -67,11 +68,11 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     return figure
 
 
-def _row(kernel: Mapping[str, Any], colors: Mapping[str, str], name: str) -> dict[str, Any]:
+def _row(kernel: Mapping[str, Any], colors: Mapping[tuple[str, str], str], name: str) -> dict[str, Any]:
     moved = kernel["bytes_read"] + kernel["bytes_written"]
     seconds = kernel["seconds"]
     return {
-        "name": _text(name), "color": colors.get(kernel["cluster"], LINES[0]),
+        "name": _text(name), "color": colors.get((kernel["cluster"], kernel["name"]), LINES[0]),
         "seconds": seconds, "bytes_read": kernel["bytes_read"], "bytes_written": kernel["bytes_written"],
         "intensity": kernel["flops"] / moved if moved else None,
         "rate": kernel["flops"] * kernel["calls"] / seconds if seconds else None,

@@ -103,7 +103,9 @@ def _boxes(draw: Drawing, o: Outline, y: float) -> float:
 
 def _box(draw: Drawing, box: Box, y: float) -> float:
     right = MIDDLE - 24
+    kernels = {kernel.color for kernel in box.kernels}
     color = CLUSTERS[box.color % 6] if box.kind == "cluster" else HOST if box.kind == "host" else LINE
+    color = LINE if len(kernels) > 1 else color
     rows: list[tuple[str, Any]] = [("why", box.why)] if box.why else []
     for kernel in box.kernels:
         shown = kernel.cuts[:2]
@@ -120,7 +122,14 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         rows.append(("more", f"… and {units.counted(box.more_kernels, 'more kernel')}, each faster than these"))
     height = 26 + sum(17 if kind == "kernel" else 15 for kind, _ in rows) + (3 if rows else 0)
     draw.rect(16.5, y + 0.5, MIDDLE - 32, height, stroke=color)
-    draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
+    if len(kernels) > 1:  # each kernel has the part of the band that it has of the operations
+        at, part = y + 1, (height - 1) / sum(len(kernel.ops) or 1 for kernel in box.kernels)
+        for kernel in box.kernels:
+            high = part * (len(kernel.ops) or 1)
+            draw.selvage(17, at, 6, high, kernel.color, CLUSTERS[kernel.color % 6])
+            at += high
+    else:
+        draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
     time = units.duration(box.seconds)
     draw.text(right, y + 17, time, bold=True, anchor="end")
     name = f"{box.count} × {box.name}" if box.count > 1 else box.name
@@ -147,6 +156,8 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         else:
             time = units.duration(row.seconds)
             draw.text(right, yy, time, size=11, fill=MUTED, anchor="end")
+            if len(kernels) > 1:
+                draw.selvage(26, yy - 9, 4, 11, row.color, CLUSTERS[row.color % 6])
             label = cut(row.name, 11, 110, bold=True)
             draw.text(32, yy, label, size=11, bold=True)
             start = max(52, 32 + width(label, 11, bold=True) * 1.06 + 8)
@@ -162,9 +173,12 @@ def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
     """Two lanes on one axis: NumPy against compiled when both were measured, else compiled against its first call."""
     x, right = MIDDLE + 8, WIDTH - MARGIN
     lanes: dict[str, list[Any]] = {}
+    clusters, kernels = ({color for key, color in o.colors.items() if bool(key[1]) == own} for own in (False, True))
+    inside = len(kernels) > len(clusters) and any(lane["name"] == "kernels" and lane["spans"] for lane in o.lanes)
     for lane in o.lanes:
-        if lane["spans"] and lane["name"] != "kernels":  # they lie within the launches
-            lanes.setdefault(lane.get("group", lane["name"]), []).extend(lane["spans"])
+        if lane["spans"] and (inside or lane["name"] != "kernels"):  # kernels lie within the launches
+            spans = [span for span in lane["spans"] if not inside or span["kind"] != "launch"]
+            lanes.setdefault(lane.get("group", lane["name"]), []).extend(spans)
     wanted = ("op by op", "compiled") if "op by op" in lanes else ("compiled", "first call")
     shown = [name for name in wanted if name in lanes]
     if not shown:
@@ -180,7 +194,7 @@ def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
         for left, wide, kind, color in merged(lanes[name], scale, bars, o.colors):
             if kind == "op":
                 draw.rect(start + left, y, max(0.8, wide - 1), 11, stroke=LINE)
-            elif kind == "launch":
+            elif kind in ("launch", "kernel"):
                 draw.selvage(start + left, y, max(1.2, wide - 1), 11, color, CLUSTERS[color % 6])
             elif kind == "host":
                 draw.selvage(start + left, y, max(1.2, wide - 1), 11, -1, HOST)
@@ -192,18 +206,18 @@ def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
 
 
 def merged(
-    spans: Sequence[Mapping[str, Any]], scale: float, most: int, colors: Mapping[str, int]
+    spans: Sequence[Mapping[str, Any]], scale: float, most: int, colors: Mapping[tuple[str, str], int]
 ) -> list[tuple[float, float, str, int]]:
     """Bars (left, width, kind, colour) in pixels; spans of a kind in one pixel become one bar; of too many the longest stay."""
     bars: list[tuple[float, float, str, int]] = []
     for span in sorted(spans, key=lambda s: s["start"]):
         left, wide = span["start"] * scale, span["duration"] * scale
-        color = colors.get(span["cluster"] or "", 0)
+        color = colors.get((span["cluster"] or "", span["name"] if span["kind"] == "kernel" else ""), 0)
         if bars:
             last = bars[-1]
             gap = left - (last[0] + last[1])
             small = last[1] < 1.5 or wide < 1.5
-            if last[2:] == (span["kind"], color) and gap < 0.5 and (small or span["kind"] == "launch"):
+            if last[2:] == (span["kind"], color) and gap < 0.5 and (small or span["kind"] in ("launch", "kernel")):
                 bars[-1] = (last[0], max(last[1], left + wide - last[0]), *last[2:])
                 continue
         bars.append((left, wide, span["kind"], color))

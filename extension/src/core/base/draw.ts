@@ -136,7 +136,7 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
   const { x, y, width, height } = box;
   const { compile: grey, host, line2, sunk, bg } = theme.inks;
   const isPattern = CLUSTERS[mark] || mark === 'host' || mark === 'passes';
-  const ground = mark === 'op' || mark === 'statement' || mark === 'copy' ? sunk : bg;
+  const ground = mark === 'op' || mark === 'statement' || mark === 'copy' || mark === 'launch' ? sunk : bg;
   fill(context, isPattern ? pattern(context, mark, theme) : mark === 'codegen' ? grey : ground);
   if (mark === 'quick') {
     context.fillStyle = grey;
@@ -145,7 +145,7 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
   if (CLUSTERS[mark]) {
     return;
   }
-  const line = mark === 'host' ? host : mark === 'op' ? line2 : grey;
+  const line = mark === 'host' ? host : mark === 'op' || mark === 'launch' ? line2 : grey;
   if (width <= 2) {
     fill(context, line);
   } else if (mark !== 'codegen' && !box.stroke) {

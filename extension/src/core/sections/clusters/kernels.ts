@@ -1,7 +1,7 @@
 import { duration, joined, lines, sentences, some } from '../../base/format';
 import type { Boundary, Operation } from '../../report/report';
 import { box, type Ink, type Mark } from '../../base/shapes';
-import type { FlowKernel, FlowNode } from './map/boxes';
+import { isMixed, type FlowKernel, type FlowNode } from './map/boxes';
 import { layoutOperations } from './operations';
 import type { Pen } from './map/pen';
 import { distinctTexts, kernelFacts, kernelLabel, scopeOf } from './words';
@@ -28,10 +28,14 @@ export function addKernel(
   const top = at;
   const rim = litKernel ? ({ stroke: 'link', thickness: 2 } as const) : { stroke: mark, thickness: 1.25 };
   const frame = box(x + 0.5, top + 0.5, width - 1, 0, { radius: 3, fill: 'bg', ...rim });
+  const band = box(x + 1, top + 1, 5, 0, { mark });
   pen.shapes.push(frame);
+  if (isMixed(node)) {
+    pen.shapes.push(band);
+  }
   const time = kernel.seconds === null ? '' : duration(kernel.seconds);
-  pen.words(x + 10, top + 17, kernel.name, 'name', 'text');
-  const used = 10 + measure(kernel.name, 'name') + 8;
+  pen.words(x + 12, top + 17, kernel.name, 'name', 'text');
+  const used = 12 + measure(kernel.name, 'name') + 8;
   const where = lines(kernel.lines);
   if (measure(where, 'note') < width - used - (time ? measure(time, 'name') : 0) - 16) {
     pen.words(x + used, top + 17, where, 'note', 'muted');
@@ -40,15 +44,15 @@ export function addKernel(
   const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
   at = top + 32;
   if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
-    pen.words(x + 10, at, leftFacts, 'note', 'muted');
+    pen.words(x + 12, at, leftFacts, 'note', 'muted');
     pen.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
   } else {
     const rows = joined(' · ', leftFacts, rightFacts);
-    at = pen.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
+    at = pen.addLines(rows, x + 12, at, width - 20, 'note', 'muted') - 14;
   }
   const place = { x, y: top, width, height: at - top + 4 };
   pen.items.push({ id: kernelId, kind: 'kernel', label: kernelLabel(part), level: 2, ...place });
-  at = addOps(pen, part.ops, x + 10, at + 10, width - 20, false, 3);
+  at = addOps(pen, part.ops, x + 13, at + 10, width - 23, false, 3);
   const unmarked =
     node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
       ? 'unmarked; joined its neighbour'
@@ -58,6 +62,7 @@ export function addKernel(
     at += 16;
   }
   frame.height = at - top;
+  band.height = at - top - 1;
   if (scope) {
     pen.shapes.push(box(x - 4.5, top - 4.5, width + 8, at - top + 9, { radius: 5, stroke: 'text', dash: [1.5, 3] }));
     if (scope !== before) {

@@ -1,8 +1,19 @@
 import { duration, lineRanges, lines, sentence, some, whereOf } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Statement } from '../../report/report';
-import { box, clip, words, clusterMark, wrap, type Ink, type Item, type Mark, type Picture } from '../../base/shapes';
-import type { FlowEdge, FlowNode } from './map/boxes';
+import {
+  box,
+  clip,
+  words,
+  clusterMark,
+  wrap,
+  type Box,
+  type Ink,
+  type Item,
+  type Mark,
+  type Picture
+} from '../../base/shapes';
+import { bandsOf, isMixed, type FlowEdge, type FlowNode } from './map/boxes';
 import { headOf, type Flow } from './flow';
 import { addKernel, addOps } from './kernels';
 import { Pen, type ClustersOptions } from './map/pen';
@@ -109,6 +120,7 @@ class Spine extends Pen {
   private addNode(node: FlowNode, wholeSeconds: number | null): void {
     const { measure, open } = this.options;
     const mark: Mark & Ink = node.cluster ? clusterMark(node.cluster.color) : 'host';
+    const ink: Ink = isMixed(node) ? 'line2' : mark;
     const isHost = node.cluster === null;
     const canOpen = node.kernels.length > 0 || node.ops.length > 1;
     const isOpen = canOpen && open.has(node.id);
@@ -116,9 +128,9 @@ class Spine extends Pen {
     const top = this.y;
     const form = isHost ? { radius: 0, thickness: 1.5 } : { radius: 3, thickness: 1 };
     const lit = isLit(this.options.linked, node) ? ({ stroke: 'link', thickness: 2 } as const) : {};
-    const frame = box(left + 0.5, top + 0.5, width, 0, { ...form, fill: 'bg', tint: mark, stroke: mark, ...lit });
-    const band = box(left + 1, top + 1, 6, 0, { mark });
-    this.shapes.push(frame, band);
+    const frame = box(left + 0.5, top + 0.5, width, 0, { ...form, fill: 'bg', tint: ink, stroke: ink, ...lit });
+    this.shapes.push(frame);
+    const bands = this.shapes.length;
     const time = node.seconds === null ? '' : duration(node.seconds);
     const timeWidth = time && measure(time, 'name');
     const name = clip(node.name, width - 48 - (timeWidth || 0), 'name', measure);
@@ -156,7 +168,9 @@ class Spine extends Pen {
     if (bar && share !== null) {
       const x = left + width - 8 - bar;
       this.shapes.push(box(x, top + 25, bar, 4, { stroke: 'line2', thickness: 0.75 }));
-      this.shapes.push(box(x, top + 25, Math.max(1, bar * Math.min(1, share)), 4, { fill: mark }));
+      this.shapes.push(
+        box(x, top + 25, Math.max(1, bar * Math.min(1, share)), 4, { fill: ink === 'line2' ? 'muted' : mark })
+      );
     }
     this.items.push({
       ...{ id: node.id, kind: isHost ? 'host' : 'cluster', label: nodeLabel(node), level: 1 },
@@ -169,12 +183,12 @@ class Spine extends Pen {
         y = addOps(this, node.ops, left + 28, y, width - 38, mark === 'host', 2) + 4;
       }
       node.kernels.forEach((part, index) => {
-        y = addKernel(this, part, node, index, left + 16, y, width - 26, mark);
+        y = addKernel(this, part, node, index, left + 16, y, width - 26, clusterMark(part.color));
       });
       y += 6;
     }
     frame.height = y - top;
-    band.height = y - top - 1;
+    this.shapes.splice(bands, 0, ...bandShapes(node, left + 1, top + 1, y - top - 1));
     this.y = y;
   }
 
@@ -187,6 +201,17 @@ class Spine extends Pen {
   }
 
   private gutter = 2;
+}
+
+/** The selvage: one band for a cluster or the host, of a lone cluster one for each kernel. */
+function bandShapes(node: FlowNode, x: number, y: number, height: number): Box[] {
+  let at = y;
+  const bands = bandsOf(node).map(({ color, part }) => {
+    const band = box(x, at, 6, height * part, { mark: clusterMark(color) });
+    at += height * part;
+    return band;
+  });
+  return node.cluster ? bands : [box(x, y, 6, height, { mark: 'host' })];
 }
 
 /** A box is lit when it is meant itself; what is inside it is lit by its own mark. */

@@ -1,7 +1,7 @@
 import { joined, some } from '../../base/format';
 import { put, type Linked } from '../../report/links';
 import type { Operation } from '../../report/report';
-import { box, clip, words, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
+import { box, clip, words, type Ink, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
 import { describe, turnsOf } from './words';
 
 export interface OperationsArea {
@@ -35,7 +35,7 @@ interface Row {
 
 const ROW = 28;
 const MOST_ROWS = 24;
-/** In a kernel of more operations than this, only arrows to the next one are drawn: the others would cross everything. */
+/** In a kernel of more operations than this, arrows that pass whole rows are drawn only of what is lit: all would cross everything. */
 const FEW = 16;
 /** Room for an arrow between two operations. */
 const GAP = 26;
@@ -61,15 +61,20 @@ export function layoutOperations(
     }
   });
   const visible = new Set(shown.flatMap(row => row.ops.map(op => op.name)));
+  const arrows: [Shape[], Shape[]] = [[], []]; // what is lit stands over the others
   for (const op of ops.filter(({ name }) => visible.has(name))) {
     for (const input of new Set(op.inputs)) {
       const [from, to] = [chips.get(input), chips.get(op.name)];
-      const near = from && to && (ops.length <= FEW || (from.row === to.row && to.column === from.column + 1));
-      if (near && from !== to && visible.has(input)) {
-        shapes.push(arrow(from, to));
+      if (!from || !to || from === to || !visible.has(input)) {
+        continue;
+      }
+      const lit = linked?.ops.has(idOf(op.name, op.plan)) === true && linked.ops.has(idOf(input, op.plan));
+      if (lit || ops.length <= FEW || Math.abs(to.row - from.row) <= 1) {
+        arrows[lit ? 1 : 0].push(arrow(from, to, lit ? 'link' : 'line2'));
       }
     }
   }
+  shapes.push(...arrows.flat());
   for (const op of shown.flatMap(row => row.ops)) {
     const chip = chips.get(op.name);
     if (!chip) {
@@ -204,16 +209,16 @@ function place(
   return [rows, chips];
 }
 
-function arrow(from: Chip, to: Chip): Shape {
+function arrow(from: Chip, to: Chip, ink: Ink): Shape {
   const middle = from.y + 9;
   if (from.row === to.row && to.column === from.column + 1) {
     const path = `M${from.x + from.width + 2} ${middle}H${to.x - 2}`;
-    return { shape: 'stroke', path, ink: 'line2', arrow: { x: to.x - 1, y: middle, to: 'right' } };
+    return { shape: 'stroke', path, ink, arrow: { x: to.x - 1, y: middle, to: 'right' } };
   }
   if (from.row === to.row) {
     const [start, end] = [from.x + from.width / 2, to.x + to.width / 2];
     const path = `M${start} ${from.y + 19}C${start} ${from.y + 27} ${end} ${from.y + 27} ${end} ${from.y + 20}`;
-    return { shape: 'stroke', path, ink: 'line2' };
+    return { shape: 'stroke', path, ink };
   }
   const offset = Math.min(from.width, to.width) / 2;
   const [startX, endX] = [from.x + offset, to.x + offset];
@@ -223,5 +228,5 @@ function arrow(from: Chip, to: Chip): Shape {
     Math.abs(startX - endX) < 2
       ? `M${endX} ${startY}V${endY}`
       : `M${startX} ${startY}C${startX} ${half + 3} ${endX} ${half - 4} ${endX} ${endY}`;
-  return { shape: 'stroke', path, ink: 'line2', arrow: { x: endX, y: to.y - 1, to: 'down' } };
+  return { shape: 'stroke', path, ink, arrow: { x: endX, y: to.y - 1, to: 'down' } };
 }

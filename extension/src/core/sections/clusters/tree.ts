@@ -181,6 +181,7 @@ export class GraphTree {
     return this.node('kernel', key, kernel.name, parent, {
       id: kernel.name,
       ops,
+      color: part.color,
       count: Math.max(ops.length, kernel.ops.length),
       seconds: kernel.seconds,
       bytes: kernel.bytesRead + kernel.bytesWritten || null,

@@ -16,7 +16,7 @@ export interface LineMark {
   line: number;
   /** `line:file:number`, as the selection names it. */
   id: string;
-  /** Colour of its cluster; null where no cluster has it. */
+  /** Colour of its cluster, or of its kernel where there is one cluster alone; null where no cluster has it. */
   color: number | null;
   host: boolean;
   /** `k0`, `host`, `Python`, or several of them; empty where only a part of something that costs elsewhere. */
@@ -105,8 +105,10 @@ function kernelTitles({ parts }: Flow): ReadonlyMap<FlowKernel, string> {
 }
 
 function markCluster(marks: Marks, node: FlowNode, titles: ReadonlyMap<FlowKernel, string>): void {
-  const color = node.cluster?.color ?? null;
+  const own = node.cluster?.color ?? null;
+  const colors = new Map(node.kernels.map(({ kernel, color }) => [kernel.name, color]));
   for (const op of node.ops) {
+    const color = colors.get(op.kernel ?? '') ?? own;
     for (const position of op.lines) {
       const mark = marks.at(position);
       mark.color ??= color;
@@ -127,7 +129,7 @@ function markCluster(marks: Marks, node: FlowNode, titles: ReadonlyMap<FlowKerne
         first: kernel.seconds === null ? undefined : first
       });
     }
-    marks.hold(positions, color);
+    marks.hold(positions, part.color);
   }
 }
 

@@ -3,6 +3,7 @@ import { duration, joined, percent } from '../../base/format';
 import { Tabs } from '../../base/tabs';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
+import { colorsOf } from '../../report/colors';
 import type { Cluster } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import { CodeList } from './list';
@@ -176,10 +177,15 @@ export class CodePane {
     element.dataset.id = row.id;
     element.append(
       h('span.jl-no', String(row.number)),
-      selvage(plain || !this.cluster ? [] : [`c${this.cluster.color % 6}`]),
+      selvage(plain || !this.cluster ? [] : [`c${this.colorOf(this.cluster, row.code.kernel)}`]),
       h('span.jl-tx', painted(tokens(row.text, languageOf(this.stage)), [], null)),
       row.from ? h('span.jl-origin', { title: `From line ${row.from}` }, `← ${row.from}`) : ''
     );
+  }
+
+  private colorOf({ name, color }: Cluster, kernel: string | null): number {
+    const { links } = this.context.selection;
+    return (links && colorsOf(links.report)(name, kernel)) ?? color;
   }
 
   private readonly tabs = new Tabs(h('div.jl-stages', { role: 'tablist', 'aria-label': 'Stage' }), stage =>

@@ -203,7 +203,7 @@ function frame(x: number, y: number, width: number, stroke: Ink): Shape {
 }
 
 /** Of these the ground is plain, so that a name may stand on it. */
-const INSIDE: ReadonlySet<Mark> = new Set<Mark>(['op', 'capture', 'statement', 'load', 'copy']);
+const INSIDE: ReadonlySet<Mark> = new Set<Mark>(['op', 'launch', 'capture', 'statement', 'load', 'copy']);
 
 /** What a span is called: what ran by its own name, an operation by its type. */
 export function nameOf(span: Span): string {

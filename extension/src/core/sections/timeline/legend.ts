@@ -1,5 +1,6 @@
 import { h } from '../../base/dom';
 import { swatch } from '../../base/marks';
+import { colorsOf, isByKernel } from '../../report/colors';
 import type { Cluster } from '../../report/report';
 import type { PreparedLane } from './prepare';
 
@@ -16,12 +17,18 @@ const NAMES: Record<string, string> = {
 /** What the colours and patterns of the lanes mean: clusters by colour, then each kind that is there. */
 export function legendOf(lanes: readonly PreparedLane[], clusters: readonly Cluster[]): HTMLElement[] {
   const byColor = new Map<number, string[]>();
-  for (const { name, color } of clusters) {
-    byColor.set(color, [...(byColor.get(color) ?? []), name]);
+  const colorOf = colorsOf({ clusters });
+  for (const { name, color, kernels } of clusters) {
+    const parts = isByKernel(clusters)
+      ? kernels.map(kernel => [colorOf(name, kernel) ?? color, kernel] as const)
+      : [[color, name] as const];
+    for (const [of, called] of parts) {
+      byColor.set(of, [...new Set([...(byColor.get(of) ?? []), called])]);
+    }
   }
   const colors = [...byColor].map(([color, [first = '', ...rest]]): [string | number, string] => [
     color,
-    rest.length ? `${first} and ${rest.length} more` : first
+    rest.length > 1 ? `${first} and ${rest.length} more` : [first, ...rest].join(' and ')
   ]);
   const used = new Set(lanes.flatMap(lane => lane.marks.slice(0, MOST_MARKS)));
   const kinds = KINDS.filter(kind => used.has(kind)).map((kind): [string, string] => [kind, NAMES[kind] ?? kind]);

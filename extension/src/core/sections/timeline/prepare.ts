@@ -1,3 +1,4 @@
+import { colorsOf, isByKernel, type ColorOf } from '../../report/colors';
 import type { Cluster, Lane, Span } from '../../report/report';
 import { clusterMark, type Mark } from '../../base/shapes';
 
@@ -36,7 +37,10 @@ const FIRST_CALL = 'first call';
 
 /** Done once a report; `layoutTimeline` is done at every move. Numbers are in flat arrays: a frame reads many of them. */
 export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[]): PreparedLane[] {
-  const colors = new Map(clusters.map(cluster => [cluster.name, cluster.color]));
+  const colors = colorsOf({ clusters });
+  const several = isByKernel(clusters)
+    ? new Set(clusters.flatMap(({ name, kernels }) => (kernels.length > 1 ? [name] : [])))
+    : null;
   const groups = new Set<string>();
   return lanes.map(lane => {
     const head = !groups.has(lane.group);
@@ -86,7 +90,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
       depth: Math.max(1, rows.length),
       busy: lane.busy ?? (lane.dropped > 0 ? reached : busy),
       end: reached,
-      marks: spans.map(span => markOf(span, colors))
+      marks: spans.map(span => markOf(span, colors, several))
     };
   });
 }
@@ -190,12 +194,12 @@ function compare(a: Span, b: Span): number {
 /** Kinds of spans that have a mark of their own name. */
 const KINDS: ReadonlySet<string> = new Set(['host', 'statement', 'copy', 'capture', 'passes', 'codegen', 'load']);
 
-/** What ran has its cluster's mark; what made it run has the grey of compile time. */
-function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
-  const color = span.cluster === null ? undefined : colors.get(span.cluster);
+/** What ran has its cluster's mark, or its kernel's, and then a launch of several kernels has none of theirs; what made it run has the grey of compile time. */
+function markOf(span: Span, colors: ColorOf, several: ReadonlySet<string> | null): Mark {
+  const color = colors(span.cluster, span.kind === 'kernel' ? span.name : null);
   const ran = span.kind === 'launch' || span.kind === 'kernel';
-  if (ran && color !== undefined) {
-    return clusterMark(color);
+  if (ran && color !== null) {
+    return span.kind === 'launch' && several?.has(span.cluster ?? '') ? 'launch' : clusterMark(color);
   }
   return span.kind === 'codegen' && span.tier === 'quick' ? 'quick' : KINDS.has(span.kind) ? (span.kind as Mark) : 'op';
 }

@@ -1,4 +1,5 @@
-import type { FlowNode } from '../clusters/map/boxes';
+import { bandsOf, type FlowNode } from '../clusters/map/boxes';
+import type { Operation } from '../../report/report';
 import type { Flow } from '../clusters/flow';
 import { duration } from '../../base/format';
 import { box, clip, clusterMark, words, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
@@ -23,9 +24,10 @@ export function layoutStrip(flow: Flow, width: number, measure: Measure): Pictur
     if (node.cluster === null && node.ops.length === 1) {
       shapes.push({ shape: 'diamond', x: x + 8, y: 8.5, radius: 7.5 });
     } else {
+      const markOfOp = marksOf(node);
       node.ops.forEach((op, at) => {
         const first = at > 0 && op.kernel !== node.ops[at - 1]?.kernel ? 2 : 0;
-        shapes.push(box(x + at * cell + first, 3, Math.max(1, cell - 1.5 - first), 11, { mark: markOf(node) }));
+        shapes.push(box(x + at * cell + first, 3, Math.max(1, cell - 1.5 - first), 11, { mark: markOfOp(op) }));
       });
     }
     shapes.push(words(x, 27, clip(node.name, wide + GAP - 2, 'note', measure), 'note', 'muted'));
@@ -53,11 +55,13 @@ export function layoutBars(
   const shapes: Shape[] = [words(0, 12, 'jitlab', 'note', 'muted')];
   let x = label;
   for (const node of nodes) {
-    const part = (node.seconds ?? 0) * shrink * scale;
-    if (part > 0) {
-      shapes.push(box(x, 3, Math.max(1, part - 0.75), 11, { mark: markOf(node) }));
+    for (const [seconds, mark] of timesOf(node)) {
+      const part = seconds * shrink * scale;
+      if (part > 0) {
+        shapes.push(box(x, 3, Math.max(1, part - 0.75), 11, { mark }));
+      }
+      x += part;
     }
-    x += part;
   }
   const end = label + seconds * scale;
   if (end - x > 1.5) {
@@ -74,8 +78,21 @@ export function layoutBars(
   return { width, height: numpySeconds === null ? 18 : 38, shapes };
 }
 
-export function markOf(node: FlowNode): Mark {
-  return node.cluster ? clusterMark(node.cluster.color) : 'host';
+/** The mark of each of a box's operations. */
+function marksOf({ cluster, kernels }: FlowNode): (op: Operation) => Mark {
+  const colors = new Map(kernels.map(({ kernel, color }) => [kernel.name, color]));
+  return ({ kernel }) => (cluster ? clusterMark(colors.get(kernel ?? '') ?? cluster.color) : 'host');
+}
+
+/** The seconds of a box, by kernel where each was timed. */
+function timesOf({ cluster, kernels, seconds }: FlowNode): [number, Mark][] {
+  const whole = seconds ?? 0;
+  const measured = kernels.reduce((sum, { kernel }) => sum + (kernel.seconds ?? 0), 0);
+  const isSplit = measured > 0 && kernels.every(({ kernel }) => kernel.seconds !== null);
+  if (cluster && isSplit) {
+    return kernels.map(({ kernel, color }) => [((kernel.seconds ?? 0) / measured) * whole, clusterMark(color)]);
+  }
+  return [[whole, cluster ? clusterMark(cluster.color) : 'host']];
 }
 
 function layoutBands(nodes: readonly FlowNode[], operations: number, width: number, measure: Measure): Picture {
@@ -84,7 +101,17 @@ function layoutBands(nodes: readonly FlowNode[], operations: number, width: numb
   let labelEnd = 0;
   for (const node of nodes) {
     const wide = (node.ops.length / operations) * width;
-    shapes.push(box(x, 3, Math.max(0.75, wide - (wide > 4 ? 2 : 0)), 11, { mark: markOf(node) }));
+    const shown = Math.max(0.75, wide - (wide > 4 ? 2 : 0));
+    if (node.cluster === null) {
+      shapes.push(box(x, 3, shown, 11, { mark: 'host' }));
+    }
+    let left = x;
+    for (const { color, part } of bandsOf(node)) {
+      shapes.push(
+        box(left, 3, Math.max(0.75, shown * part - (shown * part > 4 ? 1 : 0)), 11, { mark: clusterMark(color) })
+      );
+      left += shown * part;
+    }
     if (measure(node.name, 'note') < wide && x >= labelEnd) {
       shapes.push(words(x, 27, node.name, 'note', 'muted'));
       labelEnd = x + measure(node.name, 'note') + 4;

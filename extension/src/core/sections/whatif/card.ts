@@ -2,6 +2,7 @@ import { focusNext, h, on, takeKey } from '../../base/dom';
 import { arrayBytes, arrayType, bytes, sentence, whereOf } from '../../base/format';
 import { put, type Links } from '../../report/links';
 import { swatch } from '../../base/marks';
+import { colorsOf } from '../../report/colors';
 import type { Operation, Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import { askable } from './ask';
@@ -193,5 +194,11 @@ function named(ops: readonly Operation[]): string {
 function markOf(report: Report, links: Links, id: string): number | string {
   const [cluster] = links.of(id).clusters;
   const found = cluster === undefined ? undefined : links.cluster(cluster);
-  return found ? found.color : report.clusters.length ? 'host' : 'op';
+  const [kernel] = links.of(id).kernels;
+  const own = kernel === undefined ? undefined : links.kernel(kernel);
+  return found
+    ? (colorsOf(report)(found.name, own?.name ?? null) ?? found.color)
+    : report.clusters.length
+      ? 'host'
+      : 'op';
 }

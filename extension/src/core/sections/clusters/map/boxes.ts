@@ -1,5 +1,6 @@
 /** The boxes of one plan: its clusters and what the host runs, in program order, and the values that pass between them. */
 import { arrayBytes, some } from '../../../base/format';
+import { colorsOf, type ColorOf } from '../../../report/colors';
 import { put } from '../../../report/links';
 import type {
   Boundary,
@@ -37,6 +38,8 @@ export interface FlowNode {
 
 export interface FlowKernel {
   kernel: Kernel;
+  /** Its cluster's, or its own where there is one cluster alone. */
+  color: number;
   ops: Operation[];
   /** What enters from another kernel of this cluster. */
   boundaries: Boundary[];
@@ -102,7 +105,7 @@ export function nodesOf(
   const kernels = byName(report.kernels);
   const graph = numbered(ops, box);
   for (const node of byCluster.values()) {
-    node.kernels = kernelsOf(kernels, plan, node, graph);
+    node.kernels = kernelsOf(kernels, plan, node, graph, colorsOf(report));
     node.lines = node.lines.length ? node.lines : node.ops.flatMap(linesOf);
     node.count = Math.max(node.ops.length, node.cluster?.opCount ?? 0);
     node.kernelCount = Math.max(node.kernels.length, node.cluster?.kernelCount ?? 0);
@@ -259,13 +262,14 @@ function kernelsOf(
   kernels: ReadonlyMap<string, Kernel[]>,
   plan: string,
   node: FlowNode,
-  { ops, at }: Pick<Numbered, 'ops' | 'at'>
+  { ops, at }: Pick<Numbered, 'ops' | 'at'>,
+  colorOf: ColorOf
 ): FlowKernel[] {
   const parts: FlowKernel[] = [];
   for (const name of new Set(node.cluster?.kernels)) {
     for (const kernel of kernels.get(name) ?? []) {
       if (ofPlan(kernel.plan, plan)) {
-        parts.push({ kernel, ops: [], boundaries: [] });
+        parts.push({ kernel, color: colorOf(node.name, name) ?? 0, ops: [], boundaries: [] });
       }
     }
   }
@@ -362,6 +366,29 @@ function edgesOf(nodes: readonly FlowNode[], { ops, box, first, sources }: Numbe
 /** A value by the program's name for it; an expression would be too long beside an arrow. */
 function valueName({ called, name }: Operation): string {
   return called.length < 16 && called ? called : name;
+}
+
+/** The colours of a box from its first operation to its last, each with its part of them; empty for the host. */
+export function bandsOf({ cluster, kernels }: FlowNode): { color: number; part: number }[] {
+  const bands: { color: number; part: number }[] = [];
+  for (const { color, ops } of kernels) {
+    const last = bands.at(-1);
+    if (last?.color === color) {
+      last.part += ops.length;
+    } else {
+      bands.push({ color, part: ops.length });
+    }
+  }
+  const all = bands.reduce((sum, { part }) => sum + part, 0);
+  if (cluster === null || all === 0) {
+    return cluster ? [{ color: cluster.color, part: 1 }] : [];
+  }
+  return bands.map(({ color, part }) => ({ color, part: part / all }));
+}
+
+/** Whether the kernels of a box have colours of their own, so that none is the box's. */
+export function isMixed({ kernels }: FlowNode): boolean {
+  return kernels.some(({ color }) => color !== kernels[0]?.color);
 }
 
 type Named = { name: string; plan: string };

@@ -2,6 +2,7 @@ import { fill, pattern, stroke, write } from '../../../base/draw';
 import { bytes, duration } from '../../../base/format';
 import { clip, clusterMark, type Ink, type Mark, type Measure } from '../../../base/shapes';
 import type { Theme } from '../../../base/theme';
+import { bandsOf, isMixed } from './boxes';
 import { bodyOf, fitting, knownFacts, shorten } from './labels';
 import { HEAD, type Scene } from './scene';
 import type { TreeEdge, TreeNode } from '../tree';
@@ -320,10 +321,16 @@ class Painter {
       return;
     }
     const { context, look } = this;
-    const mark: Mark = box.color === null ? 'host' : clusterMark(box.color);
-    const band = Math.min(size, Math.max(1.5, width / 8));
-    context.fillStyle = pattern(context, mark, look.theme);
-    context.fillRect(x, y, band, height);
+    const wide = Math.min(size, Math.max(1.5, width / 8));
+    const several = box.kind === 'cluster' && box.flow ? bandsOf(box.flow) : [];
+    const bands = several.length > 1 ? several : [{ color: box.color, part: 1 }];
+    let top = y;
+    for (const { color, part } of bands) {
+      const mark: Mark = color === null ? 'host' : clusterMark(color);
+      context.fillStyle = pattern(context, mark, look.theme);
+      context.fillRect(x, top, wide, height * part);
+      top += height * part;
+    }
   }
 
   private wait(box: TreeNode, x: number, y: number, width: number): void {
@@ -368,8 +375,9 @@ function isFree({ x, y, width }: Place, taken: readonly Place[], gap: number): b
   );
 }
 
-export function inkOf(box: TreeNode): Mark & Ink {
-  return box.kind === 'plan' ? 'c4' : box.color === null ? 'host' : clusterMark(box.color);
+export function inkOf(box: TreeNode): Ink {
+  const isOfSeveral = box.kind === 'cluster' && box.flow !== null && isMixed(box.flow);
+  return box.kind === 'plan' || isOfSeveral ? 'line2' : box.color === null ? 'host' : clusterMark(box.color);
 }
 
 function trace(path: Path2D, points: readonly number[], curved: boolean): void {
