@@ -24,7 +24,7 @@ from jitlab.ops.host_operations import Input as Slot
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.containers import CONTAINERS, like, of_items
 
-from .layouts import in_order, order_of
+from .layouts import found_strides
 from .numpy_traits import OnCopy, read_item
 
 if TYPE_CHECKING:
@@ -114,10 +114,9 @@ def add_host_call(
     for part, item in zip(parts, results, strict=True):
         capture.values[part] = item
         tensor = capture.fresh(part, is_scalar=isinstance(item, np.generic))
-        if isinstance(item, np.ndarray) and item.ndim > 1:
-            capture.layout.orders = True
-            if 0 not in item.strides:
-                tensor._cell.strides = in_order(order_of(item.strides, item.shape), part.shape)
+        if isinstance(item, np.ndarray):
+            capture.layout.orders |= item.ndim > 1
+            tensor._cell.strides = found_strides(item, part.shape)
         for cell, array in given:
             if isinstance(item, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(item, array):
                 tensor._cell.stands_for_part_of(cell)

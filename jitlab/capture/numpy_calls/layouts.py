@@ -71,6 +71,18 @@ def in_order(order: Sequence[int], shape: Sequence[int]) -> Strides | None:
     return tuple(strides)
 
 
+def found_strides(array: np.ndarray[Any, Any], shape: Sequence[int]) -> Strides | None:
+    """Strides of a new array of this shape that lies as NumPy's own does: its axes in that order, one behind the other, or as
+    far apart as they are where elements of others lie between them (each array of `np.nonzero(m)`). None: row by row."""
+    order = order_of(array.strides, array.shape)
+    if -1 in order:
+        return None
+    dense = in_order(order, array.shape) or c_strides(array.shape)
+    found = tuple(by // array.itemsize for by in array.strides)
+    has_gaps = any(n > 1 and a != b for n, a, b in zip(array.shape, found, dense, strict=True)) and array.size > 1
+    return found if has_gaps else in_order(order, shape)
+
+
 def f_strides(shape: Sequence[int]) -> Strides | None:
     """Column by column."""
     return in_order([axis for axis in range(len(shape) - 1, -1, -1) if int(shape[axis]) != 1], shape)

@@ -14,7 +14,17 @@ from jitlab.ops.layout.views import View
 from jitlab.support.containers import CONTAINERS, leaves, of_items
 
 from .conversions import required_order
-from .layouts import Strides, f_strides, in_order, is_in_columns, is_in_rows, kept_strides, like_strides, order_of, stand_in
+from .layouts import (
+    Strides,
+    f_strides,
+    found_strides,
+    is_in_columns,
+    is_in_rows,
+    kept_strides,
+    like_strides,
+    order_of,
+    stand_in,
+)
 from .numpy_traits import ReflectedUfunc, keeps_order, read_item
 
 if TYPE_CHECKING:
@@ -29,8 +39,11 @@ ORDERS: dict[Any, str] = {
 }  # fmt: skip
 
 #: Functions whose results may lie in another order even when their arguments lie row by row.
-_OWN_ORDERS = frozenset({np.einsum, read_item})
+_WITH_GAPS = frozenset({np.unravel_index, np.histogram2d, np.histogramdd})  # elements of others lie between theirs
+_OWN_ORDERS = _WITH_GAPS | {np.einsum, np.linspace, np.logspace, np.geomspace, read_item}
 
+#: What lays its result out alike, and takes zeros.
+_ALIKE: dict[Any, Any] = {np.geomspace: np.linspace}
 
 #: Functions the order of whose results only the order of their operands' axes decides.
 _BY_AXES = frozenset({np.matmul, np.dot, read_item})
@@ -39,7 +52,8 @@ _BY_AXES = frozenset({np.matmul, np.dot, read_item})
 def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
     """Note of each new array how its axes lie."""
     made = [x for x in result if isinstance(x, Tensor)] if isinstance(result, (list, tuple)) else [result]
-    made = [x for x in made if isinstance(x, Tensor) and x.ndim > 1 and not x._path]
+    least = 1 if function in _WITH_GAPS else 2
+    made = [x for x in made if isinstance(x, Tensor) and x.ndim >= least and not x._path]
     if not made or any(isinstance(n, Moving) for x in made for n in x.type.shape):
         return
     operands = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor) and x.ndim > 1]
@@ -115,7 +129,7 @@ def _tried(
     function: Any, args: Sequence[Any], kwargs: dict[str, Any], shape: Sequence[int], number: int | None
 ) -> Strides | None:
     """NumPy itself does it to stand-ins of the same layout."""
-    called = function.ufunc if isinstance(function, ReflectedUfunc) else function
+    called = function.ufunc if isinstance(function, ReflectedUfunc) else _ALIKE.get(function, function)
     arguments = reversed(args) if isinstance(function, ReflectedUfunc) else args
     try:
         with np.errstate(all="ignore"):
@@ -125,8 +139,7 @@ def _tried(
     found = result if number is None else result[number]
     if not isinstance(found, np.ndarray) or found.shape != tuple(shape) or 0 in found.shape:
         return None
-    order = order_of(found.strides, shape)
-    return None if -1 in order else in_order(order, shape)
+    return found_strides(found, shape)
 
 
 def _stand_in(x: Any) -> Any:
