@@ -91,18 +91,8 @@ def _form(trace: PieceTrace, at: PieceAt, values: Sequence[Any], found: Sequence
     pairs = [described.value(value) for value in values]
     marked: Any = {name: types.CellType(pair[1]) for name, pair in zip(at.arguments, pairs, strict=True)}
     lookup = DescribedLookup(trace.lookup, described, marked)
-    if len(lookup.inputs) < len(trace.inputs):
-        raise Undescribed("an input is found in Python")
-    inputs = tuple(lookup.inputs[n] for n in range(len(trace.inputs)))
-    for leaf, input in zip(inputs, found, strict=True):
-        value = described.leaves[leaf]
-        if value is not input and not (type(value) is float and type(input) is np.float64):
-            raise Undescribed("an input is found elsewhere")
-
-    def leaf_of(place: Any) -> int:
-        return inputs[place] if isinstance(place, int) else lookup.leaf_at(place)
-
-    gives = [trace.told_of(build, leaf_of) for _, build in trace.outputs]
+    inputs = lookup.inputs_of(found)
+    gives = [trace.told_of(build, lookup.leaf_of) for _, build in trace.outputs]
     whole = gives[0] if len(gives) == 1 else Packed(tuple, tuple(gives)) if gives else Fixed(())
     writes = tuple((inputs[n], output) for n, output in trace.writes)
     return CallForm(

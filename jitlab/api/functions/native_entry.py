@@ -18,7 +18,7 @@ from jitlab.api.settling import COMPILED, PYTHON, Kind
 from jitlab.capture import CallTrace, NotReplayable, Trace
 from jitlab.capture.drivers.piece_traces import check_stream
 from jitlab.capture.guards.described_calls import Described, Undescribed
-from jitlab.capture.guards.described_lookups import DescribedLookup
+from jitlab.capture.guards.described_lookups import DescribedLookup, receivers_of
 from jitlab.capture.guards.tracetypes import VariableType
 from jitlab.config import settle_is_off
 from jitlab.ir import plain
@@ -140,11 +140,12 @@ class InFront:
         """From now on C answers such calls by this trace, where that can be; while it is not decided that they run compiled,
         only those that are tried so. Gives whether it does."""
         trace.next_entry *= 2
-        gathered = trace.gather(function._bound_values(args, kwargs))
+        given = function._bound_values(args, kwargs)
+        gathered = trace.gather(given)
         if gathered is None or not self._is_own(function) or len(self._compiled) >= MAX_ENTRIES:
             return False
         try:
-            form = _form_of_call(function._signature.signature, trace, args, kwargs, gathered[0])
+            form = _form_of_call(function._signature.signature, trace, args, kwargs, given, gathered[0])
         except (Undescribed, NotReplayable):
             return False
         seen = _known_by(trace, form)
@@ -272,32 +273,23 @@ def _let_go(reference: weakref.ref[type], kept: list[Any]) -> None:
 
 
 def _form_of_call(
-    signature: Signature, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], found: Sequence[Any]
-) -> CallForm:
-    """The form of a call that this trace serves, with these inputs."""
+    signature: Signature, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],
+    found: Sequence[Any],
+) -> CallForm:  # fmt: skip
+    """The form of a call that this trace serves, with these values of its parameters and these inputs."""
     if trace.draws:
         raise Undescribed("it draws")
-    described = Described(any_float=True, exact=bool(trace.layouts))
+    described = Described(any_float=True, exact=bool(trace.layouts), receivers=receivers_of(trace.lookup, given))
     described.float_values = trace.lookup.looks_at_numbers
     values, marked = described.arguments(signature, args, kwargs)
     lookup = DescribedLookup(trace.lookup, described, marked)
-    if len(lookup.inputs) < len(trace.inputs):
-        raise Undescribed("an input is found in Python")
-    inputs = tuple(lookup.inputs[n] for n in range(len(trace.inputs)))
-    for leaf, input in zip(inputs, found, strict=True):
-        value = described.leaves[leaf]
-        if value is not input and not (type(value) is float and type(input) is np.float64):
-            raise Undescribed("an input is found elsewhere")
-
-    def leaf_of(place: Any) -> int:
-        return inputs[place] if isinstance(place, int) else lookup.leaf_at(place)
-
+    inputs = lookup.inputs_of(found)
     reads = tuple(lookup.reads)
     if trace.prints:  # into the stream that there is now, which runs no code of the user's
         check_stream()
         reads += (Named(vars(sys), "stdout", Is(sys.stdout)),)
     return CallForm(
-        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(leaf_of), reads,
+        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(lookup.leaf_of), reads,
         described.distinct(), tuple((inputs[n], output) for n, output in trace.writes),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES
-from jitlab.ir.plans.call_forms import Again, ArrayOf, Equal, Holding, NumberOf, Standing
+from jitlab.ir.plans.call_forms import Again, ArrayOf, Equal, Holding, NumberOf, OfType, Standing
 
 #: Values that are compared, of Python's own types.
 VALUES = frozenset({int, bool, str, bytes, float, complex, type(None), type(...)})
@@ -38,10 +38,10 @@ class Mark:
 
 class Described:
     """Values as what machine code compares. `any_float`: a float may have any value, and is a leaf; `exact`: the strides of all
-    arrays are compared."""
+    arrays are compared; `receivers`: containers that only get something, which are leaves."""
 
-    def __init__(self, *, any_float: bool = False, exact: bool = False) -> None:
-        self.any_float, self.exact = any_float, exact
+    def __init__(self, *, any_float: bool = False, exact: bool = False, receivers: Sequence[Any] = ()) -> None:
+        self.any_float, self.exact, self.receivers = any_float, exact, receivers
         self.leaves: list[Any] = []
         self.float_values = False  # also of floats that are leaves
         self.standing: list[Standing] = []
@@ -49,6 +49,7 @@ class Described:
         self._first: dict[int, int] = {}  # of arrays, by id
         self._alike: dict[Any, list[Any]] = defaultdict(list)  # arrays, and containers, that may be the same ones
         self._containers: list[Any] = []
+        self._receiving: dict[int, int] = {}  # by their places among the containers, the leaves that receivers are
         self._values = 0
 
     def value(self, x: Any) -> tuple[Any, Any]:
@@ -65,6 +66,8 @@ class Described:
             return Equal(x), x
         if isinstance(x, np.generic) and x.dtype in TRACED_DTYPES and kind is x.dtype.type:
             return self._leaf(x, lambda leaf: NumberOf(leaf, kind, x.dtype))
+        if any(x is receiver for receiver in self.receivers):
+            return self.receiver(x)
         if kind is list or kind is tuple:
             return self._holding(x, range(len(x)))
         if kind is dict and all(type(name) is str for name in x):
@@ -105,10 +108,30 @@ class Described:
 
     def distinct(self) -> tuple[tuple[Any, Any], ...]:
         """Pairs of leaves and containers that are different objects, and look alike."""
-        pairs = tuple(pair for group in self._alike.values() for pair in combinations(group, 2))
+        groups = [*self._alike.values(), *([leaf, other] for leaf in self._receiving.values() for other in self._others(leaf))]
+        pairs = tuple(pair for group in groups for pair in combinations(group, 2))
         if len(pairs) > MOST_PAIRS:
             raise Undescribed("there are too many arrays of one kind")
         return pairs
+
+    def receiver(self, x: Any) -> tuple[Any, Any]:
+        """A container that only gets something: whatever it holds."""
+        if any(x is other for other in self._containers):
+            raise Undescribed("a container stands at two places")
+        self._receiving[len(self._containers)] = len(self.leaves)
+        self._containers.append(x)
+        return self._leaf(x, lambda leaf: OfType(leaf, type(x)))
+
+    def has_receiver(self, leaf: int, kind: type) -> bool:
+        return leaf in self._receiving.values() and type(self.leaves[leaf]) is kind
+
+    def _others(self, leaf: int) -> Iterable[Any]:
+        """Containers of the type of one that gets something, which another call may have in its place; a pair once."""
+        kind = type(self.leaves[leaf])
+        for number, container in enumerate(self._containers):
+            other = self._receiving.get(number)
+            if type(container) is kind and (other is None or other > leaf):
+                yield ("container", number) if other is None else other
 
     def _leaf(self, x: Any, what: Callable[[int], Any]) -> tuple[Any, Any]:
         self.leaves.append(x)

@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from types import CellType
 from typing import Any
 
+import numpy as np
+
 from jitlab.ir.plans.call_forms import Absent, Defaults, Equal, Is, Named, Standing
 
 from .described_calls import VALUES, Described, Mark, Undescribed
 from .gathering import Lookup, Read
 
 _NAME = re.compile(r"(k\d+)(?:\['(\w+)'\]|\.cell_contents)")
+_ARGUMENT = re.compile(r"a\[(\d+)\]")
 _OF_NUMBER = re.compile(r"k\d+\(v(\d+)\)")
 
 
@@ -40,6 +43,21 @@ class DescribedLookup:
                 raise Undescribed("an input is computed in Python")
             self.inputs[n] = self._numbers[int(number[1])]
 
+    def inputs_of(self, found: Sequence[Any]) -> tuple[int, ...]:
+        """The leaf of each input, where these were found for a call."""
+        if len(self.inputs) < len(found):
+            raise Undescribed("an input is found in Python")
+        leaves = tuple(self.inputs[n] for n in range(len(found)))
+        for leaf, input in zip(leaves, found, strict=True):
+            value = self.described.leaves[leaf]
+            if value is not input and not (type(value) is float and type(input) is np.float64):
+                raise Undescribed("an input is found elsewhere")
+        return leaves
+
+    def leaf_of(self, place: Any) -> int:
+        """The leaf of an input, by its number, or at a place."""
+        return self.inputs[place] if isinstance(place, int) else self.leaf_at(place)
+
     def leaf_at(self, code: str) -> int:
         """The leaf at a place of the arguments, or of what a name holds."""
         name = _NAME.match(code)
@@ -53,8 +71,13 @@ class DescribedLookup:
     def _read(self, read: Read) -> None:
         code = read.place.code
         name = _NAME.match(code)
-        if name is not None and name[0] == code:
+        if read.kind == "typed" and (_ARGUMENT.fullmatch(code) or code in self._held):
+            if not self.described.has_receiver(self.leaf_at(code), *read.want):
+                raise Undescribed(f"{read.leaf.path} is read, too")
+        elif name is not None and name[0] == code:
             self._named(read, self.lookup.constants.values[name[1]], name[2] or "")
+        elif read.kind == "same" and len(read.want) == 2 and self.lookup.constants.values.get(code) is read.want[0]:
+            self.reads.append(Standing(read.want[0], Is(*read.want)))  # a function: its code may be another one
         elif read.kind not in ("array", "number", "equal", "sized") or not (
             code.startswith("a[") or (name is not None and name[0] in self._held)
         ):
@@ -75,11 +98,19 @@ class DescribedLookup:
             what = Is(*read.want)
         elif read.kind == "equal" and type(value) in VALUES and read.want == (type(value), value):
             what = Equal(value)
+        elif read.kind == "typed" and read.want == (type(value),):
+            what, self._held[read.place.code] = self.described.receiver(value)
         elif read.kind in ("array", "number", "sized"):
             what, self._held[read.place.code] = self.described.value(value)
         else:
             raise Undescribed(f"{read.leaf.path} is read in Python")
         self.reads.append(Named(table, name, what))
+
+
+def receivers_of(lookup: Lookup, values: Sequence[Any]) -> list[Any]:
+    """The values of parameters that only get something."""
+    places = (_ARGUMENT.fullmatch(read.place.code) for read in lookup.reads if read.kind == "typed")
+    return [values[int(place[1])] for place in places if place is not None]
 
 
 def _table(found: Mapping[str, Any]) -> dict[str, Any]:

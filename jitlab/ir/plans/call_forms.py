@@ -1,6 +1,7 @@
 """The form of calls that machine code answers without Python: what the arguments have to be, and what such a call gives.
 
-A *leaf* is an array or a number among the arguments, or under a name that is read; leaves are numbered as they are met.
+A *leaf* is an array, a number or a container that gets something, among the arguments or under a name that is read; leaves
+are numbered as they are met.
 """
 
 from __future__ import annotations
@@ -63,6 +64,14 @@ class Holding:
 
 
 @dataclass(frozen=True)
+class OfType:
+    """A list, dict or set, exactly that, which is not looked into: a call gives it something."""
+
+    leaf: int
+    kind: type
+
+
+@dataclass(frozen=True)
 class Is:
     """This object; of a function with this code, where that is given."""
 
@@ -86,7 +95,7 @@ class Defaults:
 
 @dataclass(frozen=True)
 class Standing:
-    """An object that no call gives, as a default; it is this leaf."""
+    """An object that no call gives: a default, which is this leaf, or a function that has this code."""
 
     value: Any
     what: Any

@@ -10,7 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir.plans.call_forms import Absent, Again, ArrayOf, CallForm, Defaults, Equal, Holding, Is, Named, NumberOf, Standing
+from jitlab.ir.plans.call_forms import (
+    Absent,
+    Again,
+    ArrayOf,
+    CallForm,
+    Defaults,
+    Equal,
+    Holding,
+    Is,
+    Named,
+    NumberOf,
+    OfType,
+    Standing,
+)
 
 from .code_lines import HEAD, ITEMS, LIST_ITEMS, Code
 
@@ -107,12 +120,14 @@ class Arguments:
         else:
             self._leaf(found, wanted)
 
-    def _leaf(self, found: str, wanted: ArrayOf | Again | NumberOf) -> None:
+    def _leaf(self, found: str, wanted: ArrayOf | Again | NumberOf | OfType) -> None:
         if self._is_inside:
             self.held.append(wanted.leaf)
         self.objects[wanted.leaf] = found
         if isinstance(wanted, ArrayOf):
             self._array(found, wanted)
+        elif isinstance(wanted, OfType):
+            self._type(found, wanted.kind)
         elif isinstance(wanted, Again):
             self._again.append((wanted.leaf, wanted.first))
         else:
