@@ -201,3 +201,22 @@ def test_functions_of_modules_are_answered_by_c_until_they_have_other_code(progr
     finally:
         plus_one_of_module.__code__ = before
     np.testing.assert_array_equal(f(x), first)
+
+
+def test_what_raises_when_it_is_given_raises_once_where_it_stands():
+    def program(x, out, log):
+        y = x * 2
+        log.append("before")
+        out[1] = y
+        log.append("behind")
+        return y + 1
+
+    f, x = jl.jit(program), np.ones(3)
+    for _ in range(40):
+        f(x, [0, 0], [])
+    before, out, log = answered(f), [0], []
+    with pytest.raises(IndexError, match="assignment index out of range") as raised:
+        f(x, out, log)
+    assert (out, log, answered(f)) == ([0], ["before"], before + 1)
+    entry = raised.traceback[-1]
+    assert (entry.name, entry.lineno) == ("program", program.__code__.co_firstlineno + 2)
