@@ -37,7 +37,7 @@ from .numpy_calls.functions import call_function
 from .numpy_calls.host_fallback import is_numpy
 from .numpy_calls.numpy_source import is_from_source
 from .numpy_calls.numpy_traits import CREATION, WORLD, lender, lends
-from .positions import is_converted, is_user_file
+from .positions import is_added, is_converted, is_user_file
 from .rewrite.convert import converted
 from .rewrite.staleness import may_have_changed
 from .state import NOTHING_STORED, Capture, Stores, current_capture
@@ -213,7 +213,11 @@ class Hooks:
 
     def put_off(self, given: Any, effect: types.FunctionType, *values: Any) -> None:
         """What it gives out is `effect` of these values."""
-        given.put_off(effect, values, sys._getframe(1).f_code)
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and (is_added(frame.f_code) or not is_converted(frame.f_code)):
+            frame = frame.f_back  # a body's function is called from the user's
+        assert frame is not None, "a statement is put off outside of converted code"
+        given.put_off(effect, values, frame.f_code)
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE, MISSING = BREAK, CONTINUE, UNDEFINED

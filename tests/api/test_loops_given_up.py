@@ -263,14 +263,14 @@ def entered(f, settle, *args):
 def peaks(x, found):
     for i in range(1, len(x) - 1):
         if x[i] > x[i - 1] and x[i] >= x[i + 1]:
-            found.append(i)
+            found[:] = [i]
 
 
 def steps(x, found):
     y = x
     for i in range(100):
         y = np.tanh(y) * 2 + x
-        found.append(i)
+        found[:] = [i]
     return y
 
 

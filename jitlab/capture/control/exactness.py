@@ -125,6 +125,11 @@ def watch_way(capture: Arrays, taken: Node, side: bool) -> None:
     _take_over(capture, taken if side else elementwise(LogicalNot(), taken), "other_way")
 
 
+def watch_turns(capture: Arrays, wrong: Node, most: int) -> None:
+    """A loop of which only a run knows when it ends is given so many turns."""
+    _take_over(capture, wrong, "many_turns", most=most)
+
+
 def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
     """Python ints become numbers of an integer dtype: NumPy's OverflowError for those that it does not hold."""
     if not capture.policy.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
@@ -144,12 +149,12 @@ def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: n
 _HOLD_OPERANDS: tuple[Any, ...] = (np.full, np.full_like, np.where, np.clip, np.array, np.asarray, np.select, None)
 
 
-def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
+def _take_over(capture: Arrays, wrong: Node, what: str, **args: Any) -> None:
     """Where `wrong` holds in a run, Python does what was recorded. `what`: of a message."""
     source = here()
     if capture.guarded:
-        raise NotReplayable("value", "in_try", what=NotReplayable("value", what).said)
-    apply(Check(lambda: NotReplayable("value", what, source=source)), cast(wrong, np.int64))
+        raise NotReplayable("value", "in_try", what=NotReplayable("value", what, **args).said)
+    apply(Check(lambda: NotReplayable("value", what, source=source, **args)), cast(wrong, np.int64))
 
 
 #: Below this a float64 is each int.
@@ -257,4 +262,4 @@ _GROWING: dict[str, Callable[..., Node]] = {
 }  # fmt: skip
 
 
-__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_function", "watch_int", "watch_way"]
+__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_function", "watch_int", "watch_turns", "watch_way"]

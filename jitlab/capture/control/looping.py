@@ -38,9 +38,10 @@ from jitlab.capture.tracers.tensor import Tensor
 from jitlab.capture.tracers.tensor_array import TensorArray, Unprepared
 from jitlab.errors import ControlFlowError, ControlFlowTypeError, ControlFlowValueError, Signal
 from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, Poly, Symbolic, plain, poly
-from jitlab.ops.build_nodes import apply, constant
+from jitlab.ops.build_nodes import apply, constant, elementwise
 from jitlab.ops.control_flow import Loop
-from jitlab.ops.elementwise.comparison import LogicalNot
+from jitlab.ops.elementwise.arithmetic import Add
+from jitlab.ops.elementwise.comparison import GreaterEqual, LogicalNot
 from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.creation import Fill
 from jitlab.ops.leaf_operations import Parameter
@@ -48,6 +49,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .blocks import Block, again, block, close
 from .conditions import condition, condition_node, left, run
+from .exactness import watch_turns
 from .jumps import Mixed, Outcome, Returned
 from .loop_memory import LoopMemory
 from .number_kinds import check_exact, give_kinds, kind_node
@@ -134,6 +136,7 @@ class LoopTracer:
         self.index: Any = 0
         self.bound: Bound = {}
         self.most: int | None = None  # iterations, by `set_loop_options`
+        self.limit: int | None = None  # iterations that one run does: with more, Python takes the call
 
     # ---- tracing
     def trace(self) -> tuple[Outcome, Any]:
@@ -219,6 +222,10 @@ class LoopTracer:
                 self.variables.set(name, carried.form.make(iter(tensors)))
             elif name not in self.names.reads:
                 self.variables.set(name, UNDEFINED)
+
+    def limit_turns(self, most: int) -> None:
+        """What a turn does is put off, and where there are more, Python does it all."""
+        self.limit = most
 
     # ---- what the body did
     def check_aliases(self, made: Block, side: Side, bound: Bound) -> None:
@@ -421,6 +428,8 @@ class LoopTracer:
                 parameters[test.block] = test.block.cells[cell].parameter
 
             entries.append(Entry(cell.node, kind, following, parameters, partial(cell.move_on, ())))
+        if self.limit is not None:
+            entries.append(self.turns_entry(body, self.limit))
         gone: dict[str, Any] = {}
         outcome = self.outcome_entries(side, stop, test, entries, gone, memory)
         for name in bound:  # what did not change is passed in
@@ -454,6 +463,16 @@ class LoopTracer:
             asked = {made: found.which for made, (x, _) in tensors.items() if (found := x._cell.kinds) is not None}
             yield self.kind_entry(leaf, start, kind, side.block, asked, result)
         yield from memory.entries(leaf, start, tensors[side.block][0] if side.block in tensors else None, result)
+
+    def turns_entry(self, body: Block, limit: int) -> Entry:
+        """Counts the iterations. One that may not have been the last is for Python to find out."""
+        turn = body.graph.append(Node(Parameter(WHICH.type), (), WHICH.type, name="turn"))
+        with again(self.capture, body):
+            following = elementwise(Add(), turn, constant(np.int64(1)))
+        return Entry(
+            constant(np.int64(0)), WHICH, following, {body: turn},
+            lambda item: watch_turns(self.capture, elementwise(GreaterEqual(), item, constant(np.int64(limit))), limit),
+        )  # fmt: skip
 
     def with_start(self, start: Any, kind: LeafType) -> LeafType:
         """The type of what the loop leaves in a name that no iteration reads: without an iteration that is what was there."""
@@ -610,6 +629,8 @@ class LoopTracer:
         count = self.count
         if self.most is not None:
             count = self.most if count is None or int(count) > self.most else count
+        elif self.limit is not None:
+            count = self.limit
         loop = Loop(graphs[0], types, self.symbol, count, graphs[1] if test is not None else None)
         node = capture.graph.add(loop, *(entry.initial for entry in entries), *captures)
         items = [capture.graph.add(Item(k, entry.kind.type), node) for k, entry in enumerate(entries)]

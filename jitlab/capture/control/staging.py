@@ -68,6 +68,7 @@ class Side:
 
     def keep(self, key: str, value: Any) -> None:
         """Take a value apart while its graph is being built."""
+        self.block.capture.before_leaving(value)
         self.forms[key], self.leaves[key] = taken_apart(value)
         self.nodes[key] = [leaf_node(leaf) for leaf in self.leaves[key]]
 

@@ -64,7 +64,7 @@ class Given:
     function: Callable[..., Any]
     values: list[Build]
     kind: str
-    source: Source | None
+    sources: Sequence[Source]
 
 
 #: What is left to do when a piece has run: names with what they are bound to, what is given out then (or None), its values.

@@ -138,6 +138,7 @@ class CellCapture(ObjectsOfTheUser):
         containers = self.mirrors, self.found_at, self.copied, self.made_now, self.places
         if self.putting is not None:
             self.putting.rollback(None)
+        self.effects.undo.clear()
         for kept in (self.keep, self.found, self.reads, self.assigned, *containers):
             kept.clear()
 
@@ -301,7 +302,7 @@ class CellCapture(ObjectsOfTheUser):
 
     def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
         means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
-        may = self.graph is self.root and not (self.blocks or self.at_once or self.in_numpy or self.calls_back)
+        may = not (self.at_once or self.in_numpy or self.calls_back)
         if may and means_builtins and (self.is_simple or len(self.functions) > self.own_functions):
             self.putting = self.putting or put_off.PutOff(self)
             token = self.putting.token(what, receiver)
@@ -311,6 +312,10 @@ class CellCapture(ObjectsOfTheUser):
             self.effects.before_call(self, list.append, receiver.value)
             raise EndPiece("effect", "stores", owner=a_kind(receiver.value))
         return None
+
+    def before_leaving(self, x: Any) -> None:
+        if self.putting is not None:
+            self.putting.before_leaving(x)
 
     def stored(self, owner: Any, name: str) -> Any:
         return NOTHING_STORED if self.putting is None else self.putting.value_of(owner, name)

@@ -1,15 +1,17 @@
 """What a piece gives out when it has run: what it prints, and puts into lists, dicts, sets and objects of the user's.
 
-Nobody can tell as long as nothing behind it reads the receiver, runs unknown code, writes into an array that others have, draws
-a random number or takes long: where something does, the piece ends before it. A run that raises has given out nothing, and
-Python does all of it in order.
+What stands in loops and branches is logged by the run (turns.py). Nobody can tell as long as nothing behind it reads the
+receiver, runs unknown code, writes into an array that others have, draws a random number or takes long: where something does,
+the piece ends before it. A run that raises has given out nothing, and Python does all of it in order.
 """
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,15 +23,17 @@ from jitlab.capture.state import NOTHING_STORED
 from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
-from jitlab.ir import Extent, Node, Source
+from jitlab.ir import Extent, Node, Source, Symbolic
 from jitlab.ops.base import Elementwise
 from jitlab.ops.control_flow import Loop
-from jitlab.ops.host_operations import HostCall
+from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.runtime_checks import Check
 from jitlab.support.lazy_dataclass import dataclass
 
 from .piece_traces import RECEIVERS, EndPiece, Given, Namespace, Receiver, StoresOutside
 from .trace import Build, Structure
+from .turns import Made, Same, Together, Turns, Unlogged, at_root, blocks_of_turn, in_loop, is_handed_on, may_log
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -40,6 +44,8 @@ UNKNOWN: Any = type("Unknown", (), {})()
 MOST_NS = 100_000_000
 #: What NumPy takes for an element of most operations; others may take so much for each pair of an element and a row.
 _ELEMENT_NS, _OF_ROW_NS = 2, 2
+#: What it takes to call a function of Python's from a loop, with the operations around it that are done one by one.
+_HOST_NS = 20_000
 
 
 @dataclass(eq=False)
@@ -72,7 +78,7 @@ class PutOff:
     """What a recording has put off so far."""
 
     capture: CellCapture
-    effects: list[Effect] = field(default_factory=list)
+    effects: list[Effect | Turns] = field(default_factory=list)
     changed: dict[int, Receiver] = field(default_factory=dict)  # by their ids, containers that got something
     stored: dict[tuple[int, str], Any] = field(default_factory=dict)  # by object and name, what attributes will hold
     owners: dict[int, Any] = field(default_factory=dict)  # those objects
@@ -80,23 +86,31 @@ class PutOff:
     given: list[tuple[Cell, Node]] = field(default_factory=list)  # arrays that were given, and what they held
     containers: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)  # the program's own that were given, with items
     first_node: int = 0
+    found: set[Any] = field(default_factory=set)  # what receivers were found by: attributes, and containers that hold them
+    of_turns: dict[int, Any] = field(default_factory=dict)  # by their ids, what turns made and gave: nobody else may get it
 
     def mark(self) -> Any:
+        turns = self.effects[-1] if self.effects else None
         return (
             list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
-            list(self.given), list(self.containers), self.first_node,
+            list(self.given), list(self.containers), self.first_node, set(self.found), dict(self.of_turns),
+            turns.state() if isinstance(turns, Turns) else None,
         )  # fmt: skip
 
     def rollback(self, mark: Any) -> None:
         """Forget what was put off since `mark`; all of it where that was before the first."""
         (
             self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
-            self.first_node,
-        ) = mark or ([], {}, {}, {}, {}, [], [], 0)  # fmt: skip
+            self.first_node, self.found, self.of_turns, state,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, None)  # fmt: skip
+        if state is not None:
+            self.effects[-1].restore(state)
 
     # ---- may it be put off?
     def token(self, what: tuple[Any, ...], receiver: Any) -> Token | None:
         kind, attribute, keys, _, is_text = what
+        if self.capture.blocks and not may_log(self.capture):
+            return None
         if kind == "print":
             return Token(self, kind, is_text)
         if kind == "attribute":
@@ -113,8 +127,14 @@ class PutOff:
             return False
         if not isinstance(getattr(owner, "__dict__", None), dict) or not _looks_up_plainly(kind):
             return False
+        if in_loop(self.capture) and not {(id(owner), name), (id(owner), "__dict__")}.isdisjoint(self._looked_at()):
+            return False  # a turn reads what the one before has stored
         found, sets = _in_class(kind, name), _in_class(kind, "__setattr__")
         return sets is _in_class(object, "__setattr__") and (found is None or not hasattr(type(found), "__set__"))
+
+    def _looked_at(self) -> set[Any]:
+        """Attributes that were read, or hold what got something, and containers that hold what did."""
+        return {*self.capture.found, *self.found}
 
     def _held(self, owner: Any, name: str) -> Receiver | None:
         """The container that is an attribute of an object."""
@@ -127,6 +147,7 @@ class PutOff:
         value = fields[name]
         if type(value) not in (list, dict, set):
             return None
+        self.found.add((id(owner), name))
         return Receiver(value, Place(f"{place.code}.{name}", lambda: value, "attribute"), f"{type(owner).__name__}.{name}")
 
     def _receives(self, first: Receiver, keys: tuple[Any, ...], kind: str) -> bool:
@@ -141,8 +162,9 @@ class PutOff:
             levels.append(found)
         if any(type(level.value) not in (list, dict, set) or self._is_read(level.value) for level in levels):
             return False
-        if type(found.value) not in RECEIVERS[kind]:
+        if type(found.value) not in RECEIVERS[kind] or (in_loop(self.capture) and id(found.value) in self.found):
             return False
+        self.found.update(id(level.value) for level in levels[:-1])
         for n, level in enumerate(levels):
             self.capture.received_under((id(level.value), f"receiver {n} {level.place.code}"), level)
         self.capture.keep.append(found.value)
@@ -158,21 +180,98 @@ class PutOff:
     # ---- it is
     def add(self, token: Token, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         capture = self.capture
+        if capture.blocks:
+            capture.effects.undo.append(partial(self.rollback, self.mark()))
         shown = token.is_text or token.kind == "print"
         structure = capture.structure()
-        for n, value in enumerate(values):
-            self._check(token, value, shown=shown, hashed=token.kind in ("add", "item") and (n > 0 or token.kind == "add"))
-            structure.of(value)  # what can't be given ends the piece before it
         if not self.effects:
             self.first_node = len(capture.root.nodes)
-            self.values_before = {id(input): input.tensor._cell.node for input in capture.inputs}
+            self.values_before = {id(input): at_root(capture, input.tensor._cell) for input in capture.inputs}
         code = effect.__code__.replace(co_name=around.co_name, co_qualname=around.co_qualname)
         function = types.FunctionType(code, effect.__globals__, around.co_name)
         receiver = token.receiver
-        self.effects.append(Effect(function, (receiver, *values), dict(capture.assigned), token.kind, here()))
+        hashed = [token.kind in ("add", "item") and (n > 0 or token.kind == "add") for n in range(len(values))]
+        if capture.blocks:
+            self._log(token, function, values, hashed, structure)
+        else:
+            for value, is_hashed in zip(values, hashed, strict=True):
+                self._check(token, value, shown=shown, hashed=is_hashed)
+                structure.of(value)  # what can't be given ends the piece before it
+            self.effects.append(Effect(function, (receiver, *values), dict(capture.assigned), token.kind, here()))
         if token.kind == "attribute":
-            self.stored[id(receiver), token.attribute] = UNKNOWN if token.is_text else values[0]
+            self.stored[id(receiver), token.attribute] = UNKNOWN if token.is_text or capture.blocks else values[0]
             self.owners[id(receiver)] = receiver
+
+    def _log(
+        self, token: Token, function: types.FunctionType, values: Sequence[Any], hashed: Sequence[bool], structure: Structure
+    ) -> None:
+        """What stands in a loop or a branch: the run logs its values."""
+        if not self.effects or not isinstance(self.effects[-1], Turns):
+            self.effects.append(Turns(self.capture, dict(self.capture.assigned)))
+        turns = self.effects[-1]
+        assert isinstance(turns, Turns)
+        log = turns.log()
+        shown = token.is_text or token.kind == "print"
+
+        def made(value: Any, is_hashed: bool) -> Made:
+            if isinstance(value, (Tensor, Symbolic)):
+                if isinstance(value, Symbolic) or value.is_scalar or (shown and not is_hashed) or self._is_of_turn(value):
+                    return turns.logged(log, value)
+                if is_hashed:
+                    raise Unlogged
+            elif type(value) is tuple or (not is_hashed and self._is_made_in_turn(value, shown)):
+                keys = list(value) if isinstance(value, dict) else ()
+                if not all(map(is_plain_key, keys)):
+                    raise Unlogged
+                items = value.values() if isinstance(value, dict) else value
+                return Together(type(value), [made(item, is_hashed) for item in items], keys)
+            self._check(token, value, shown=shown, hashed=is_hashed)
+            structure.of(value)
+            return Same(value)
+
+        try:
+            given = tuple(made(value, is_hashed) for value, is_hashed in zip(values, hashed, strict=True))
+        except Unlogged:
+            raise self._refusal(token.kind, token.receiver) from None
+        log.given.append((function, (Same(token.receiver), *given), token.kind, here()))
+
+    def _is_of_turn(self, x: Tensor) -> bool:
+        """Has each turn an array of its own here? Then what is given is a copy, and nobody else may have it. Raises Unlogged
+        where it is none of all turns either."""
+        cell = x._cell
+        if cell.home is self.capture.root:
+            return False
+        is_new = any(cell.home is made.graph for made in blocks_of_turn(self.capture)) and not is_handed_on(self.capture, cell)
+        is_plain = all(found is None for found in (cell.memory, cell.kinds, cell.strides, cell.parts_of))
+        if not (is_new and is_plain) or x._path or cell.readonly or id(cell) in self.of_turns:
+            raise Unlogged
+        self.of_turns[id(cell)] = cell
+        self.given.append((cell, at_root(self.capture, cell)))
+        return True
+
+    def _is_made_in_turn(self, x: Any, shown: bool) -> bool:
+        """The same of a list or a dict."""
+        if type(x) not in (list, dict):
+            return False
+        if shown and self.capture.place_of(x) is None:
+            return True
+        if any(id(x) in made.made for made in blocks_of_turn(self.capture)) and id(x) not in self.of_turns:
+            self.of_turns[id(x)] = x
+            self.containers.append((x, tuple(_items_of(x))))
+            return True
+        if id(x) in self.of_turns or any(id(x) in made.made for made in self.capture.blocks):
+            raise Unlogged
+        return False
+
+    def before_leaving(self, x: Any) -> None:
+        """A block gives x, which is what an iteration takes from the one before, or what follows."""
+        cell = x._cell if isinstance(x, Tensor) else None
+        whole = cell.parts_of() if cell is not None and cell.parts_of is not None else None
+        if any(id(found) in self.of_turns for found in (x, cell, whole)):
+            raise EndPiece("effect", "keeps_given")
+        if isinstance(x, (list, tuple, dict)):
+            for item in x.values() if isinstance(x, dict) else x:
+                self.before_leaving(item)
 
     def _check(self, token: Token, value: Any, *, shown: bool, hashed: bool) -> None:
         """A value may be given out later: it is what it is now. `shown`: as a text; `hashed`: it is a key."""
@@ -180,7 +279,7 @@ class PutOff:
             cell = value._cell
             if cell.memory is not None or cell.kinds is not None or cell.detached or (hashed and not value.is_scalar):
                 raise self._refusal(token.kind, token.receiver)
-            self.given.append((cell, cell.node))
+            self.given.append((cell, at_root(self.capture, cell)))
         elif isinstance(value, (Number, Extent, np.dtype)) or (is_plain_key(value) and type(value) is not tuple):
             return
         elif type(value) is tuple:
@@ -238,6 +337,9 @@ class PutOff:
     def refusal(self) -> EndPiece:
         """Why a program that does nothing else is Python's."""
         effect = self.effects[0]
+        if isinstance(effect, Turns):
+            _, (receiver, *_), kind, source = effect.logs[0].given[0]
+            return self._refusal(kind, receiver.value if isinstance(receiver, Same) else None, source)
         return self._refusal(effect.kind, effect.values[0], effect.source)
 
     def _refusal(self, kind: str, owner: Any, source: Source | None = None) -> EndPiece:
@@ -258,8 +360,13 @@ class PutOff:
                 if name not in known or known[name] is not value:
                     known[name] = value
                     names.append((name, structure.of(value)))
+            if isinstance(effect, Turns):
+                prints = effect.kinds & {"print"}
+                made.append(Given(names, *effect.builds(structure), "print" if prints else "turns", effect.sources))
+                continue
             builds = [structure.of(value) for value in effect.values]
-            made.append(Given(names, effect.function, builds, effect.kind, effect.source))
+            sources = [] if effect.source is None else [effect.source]
+            made.append(Given(names, effect.function, builds, effect.kind, sources))
         return made
 
     def apart(self) -> Iterator[tuple[str, str]]:
@@ -310,13 +417,19 @@ def _acts(op: Any) -> bool:
 
 def _estimate(node: Node) -> float:
     """What an operation takes at the most, about, in ns."""
-    if isinstance(node.op, Loop):
-        return float("inf")
+    op = node.op
+    if hasattr(op, "graphs"):
+        times = 1 if not isinstance(op, Loop) else float("inf") if op.count is None else max(int(op.count), 1)
+        return times * sum(_estimate(part) for graph in op.graphs for part in graph.nodes)
+    if isinstance(op, (Item, Parameter)):
+        return 0
+    if hasattr(op, "map"):  # what is seen or written of an array
+        return _ELEMENT_NS * float(math.prod(map(int, op.shape)))
     sizes = [int(node.type.size), *(int(source.type.size) for source in node.inputs)]
-    inside = sum(_estimate(part) for graph in getattr(node.op, "graphs", ()) for part in graph.nodes)
-    if isinstance(node.op, Elementwise):
-        return _ELEMENT_NS * sizes[0] + inside
-    return _OF_ROW_NS * float(max(sizes)) ** (1.5 if max(sizes) > 10_000 and not hasattr(node.op, "map") else 1) + inside
+    if isinstance(op, Elementwise):
+        return _ELEMENT_NS * float(sizes[0])
+    host = _HOST_NS if isinstance(op, HostCall) else 0
+    return host + _OF_ROW_NS * float(max(sizes)) ** (1.5 if max(sizes) > 10_000 else 1)
 
 
 __all__ = ["Effect", "PutOff", "Token"]

@@ -90,7 +90,8 @@ def give_out(given: GivenOut, names: MutableMapping[str, Any]) -> None:
             effect.function(*values)
         finally:
             if started:
-                emit_statement("put_off", Message("refused.put_off"), spans(effect.source), started)
+                lines = [span for source in effect.sources for span in spans(source)]
+                emit_statement("put_off", Message("refused.put_off"), lines, started)
 
 
 class Observer:

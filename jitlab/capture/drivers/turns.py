@@ -1,0 +1,291 @@
+"""What is given out inside loops and branches: the run logs its values, and when it has run they are given out turn by turn.
+
+before: for k in range(n):                  after: for k in range(n): values[k] = loss; order[k] = number; number += 1
+            losses.append(loss)                    for k in range(count): losses.append(values[k])
+
+A log is of the statements that stand behind one another in a block; where there are several, `order` says which came when.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.control.blocks import Block
+from jitlab.capture.control.number_kinds import kind_node
+from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS, leaf_node, leaf_type
+from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.ir import ArrayType, Moving, Node, Source, as_length
+from jitlab.ops.build_nodes import constant, elementwise
+from jitlab.ops.elementwise.arithmetic import Add
+from jitlab.ops.layout.creation import Fill
+from jitlab.ops.layout.indexing import basic_index
+from jitlab.support.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from .pieces import CellCapture
+    from .trace import Build, Structure
+
+#: So many turns a loop is given of which only a run knows when it ends. One that goes on is Python's.
+MOST_TURNS = 1000
+#: What the values of a statement may take, in all turns.
+MOST_BYTES = 1 << 26
+#: Blocks that are no turn and no way through a branch: what stands in them runs at other times than where it is traced.
+_OTHER_TIMES = frozenset({"test", "kind"})
+_INT = np.dtype("i8")
+
+
+class Unlogged(Exception):
+    """A value that no log holds."""
+
+
+@dataclass(eq=False)
+class Log:
+    """Statements behind one another in a block. `at`: the position that is logged into, as an index."""
+
+    block: Block
+    capacity: int
+    count: Cell
+    order: Cell
+    at: Any
+    given: list[tuple[types.FunctionType, tuple[Made, ...], str, Source | None]] = field(default_factory=list)
+
+
+class Logged:
+    """A value of each turn: an array of them. `kinds`: which kind of number each one is, where only a run knows."""
+
+    def __init__(self, values: Cell, number: type | None, is_scalar: bool, kinds: Cell | None) -> None:
+        self.values, self.number, self.is_scalar, self.kinds = values, number, is_scalar, kinds
+
+
+class Same:
+    """What is the same in each turn."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Together:
+    """A list, tuple or dict that each turn makes."""
+
+    def __init__(self, kind: type, items: list[Made], keys: Sequence[Any] = ()) -> None:
+        self.kind, self.items, self.keys = kind, items, keys
+
+
+Made = Logged | Same | Together
+
+
+def may_log(capture: CellCapture) -> bool:
+    """Can what stands here be logged? A log has room for what the loops around it may put there."""
+    if any(made.graph.name in _OTHER_TIMES for made in capture.blocks):
+        return False
+    return not any(isinstance(tracer.count, Moving) for tracer in capture.tracers)
+
+
+def in_loop(capture: CellCapture) -> bool:
+    return any(made.repeats for made in capture.blocks)
+
+
+def at_root(capture: CellCapture, cell: Cell) -> Node:
+    """The value of a cell in the graph in which it was made, while blocks are traced that may have entered it."""
+    return next((made.cells[cell].outside for made in capture.blocks if cell in made.cells), cell.node)
+
+
+def blocks_of_turn(capture: CellCapture) -> Sequence[Block]:
+    """The innermost loop's body and the blocks in it; all blocks where no loop is."""
+    loops = [n for n, made in enumerate(capture.blocks) if made.repeats]
+    return capture.blocks[loops[-1] if loops else 0 :]
+
+
+def is_handed_on(capture: CellCapture, cell: Cell) -> bool:
+    """Is it an array that an iteration takes from the one before?"""
+    return any(tensor._cell is cell for tracer in capture.tracers for pairs in tracer.bound.values() for tensor, _ in pairs)
+
+
+class Turns:
+    """The logs of blocks behind one another. To a recording it is one effect; in a trace it is what a run gives out."""
+
+    def __init__(self, capture: CellCapture, names: dict[str, Any]) -> None:
+        self.capture, self.names = capture, names
+        self.number = self._cell((), _INT)  # of what was logged so far
+        self.logs: list[Log] = []
+
+    def state(self) -> Any:
+        return [(log, len(log.given)) for log in self.logs]
+
+    def restore(self, state: Any) -> None:
+        self.logs = [log for log, _ in state]
+        for log, count in state:
+            del log.given[count:]
+
+    @property
+    def sources(self) -> list[Source]:
+        return [source for log in self.logs for *_, source in log.given if source is not None]
+
+    @property
+    def kinds(self) -> set[str]:
+        return {kind for log in self.logs for _, _, kind, _ in log.given}
+
+    # ---- while the program is traced
+    def log(self) -> Log:
+        """The log of what stands here."""
+        capture = self.capture
+        if self.logs and self.logs[-1].block is capture.blocks[-1]:
+            return self.logs[-1]
+        capacity: Any = 1
+        for tracer in capture.tracers:
+            if tracer.count is None:
+                tracer.limit_turns(MOST_TURNS)
+            capacity = capacity * (MOST_TURNS if tracer.count is None else tracer.count)
+        count, order = self._cell((), _INT), self._cell((as_length(capacity),), _INT)
+        at: Any = 0
+        if capture.tracers:
+            at = count.read(())
+            capture.bounds.noted[at] = 0, capacity - 1
+        found = Log(capture.blocks[-1], capacity, count, order, at)
+        self._put(found, order, self.number.read(()))
+        for cell in (count, self.number):
+            cell.move_on((), elementwise(Add(), cell.read(()), constant(np.int64(1))))
+        self.logs.append(found)
+        return found
+
+    def logged(self, log: Log, value: Any) -> Logged:
+        """A number or an array of which each turn has another one."""
+        kind = leaf_type(value)
+        shape = kind.type.shape
+        if ARRAY in kind.among or any(isinstance(n, Moving) or self.capture.is_of_data(n) for n in shape):
+            raise Unlogged
+        if int(kind.type.nbytes) * int(log.capacity) > MOST_BYTES:
+            raise Unlogged
+        values = self._cell((as_length(log.capacity), *shape), kind.dtype)
+        self._put(log, values, leaf_node(value))
+        kinds: Cell | None = None
+        if kind.among:
+            kinds = self._cell((as_length(log.capacity),), _INT)
+            self._put(log, kinds, kind_node(value))
+        return Logged(values, kind.weak, kind.is_scalar, kinds)
+
+    def _put(self, log: Log, cell: Cell, value: Node) -> None:
+        self.capture.before_write(cell)
+        cell.write((basic_index(ArrayType(cell.node.shape, cell.node.dtype), (log.at,)),), value)
+
+    def _cell(self, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Cell:
+        """Room beside the program's own arrays, outside of all blocks."""
+        capture, graph = self.capture, self.capture.graph
+        capture.graph = capture.root
+        try:
+            with capture.root.building():
+                zero = constant(np.zeros((), dtype))
+                return Cell(capture, capture.root.add(Fill(shape), zero) if shape else zero)
+        finally:
+            capture.graph = graph
+
+    # ---- in the trace
+    def builds(self, structure: Structure) -> tuple[Callable[..., Any], list[Build]]:
+        """What gives all of it out, and what a run hands to that."""
+        values: list[Build] = []
+
+        def room(value: Any) -> int:
+            values.append(structure.of(value))
+            return len(values) - 1
+
+        def reader(made: Made) -> Callable[[Sequence[Any], int], Sequence[Any]]:
+            if isinstance(made, Same):
+                return partial(_same, room(made.value))
+            if isinstance(made, Together):
+                return partial(_together, made.kind, [reader(item) for item in made.items], made.keys)
+            if made.kinds is not None:
+                return partial(_of_kinds, room(Tensor(made.values)), room(Tensor(made.kinds)))
+            if made.number is not None:
+                return partial(_numbers, room(Tensor(made.values)))
+            return partial(_scalars if made.is_scalar else _arrays, room(Tensor(made.values)))
+
+        logs = [log for log in self.logs if log.given]
+        parts = [
+            GivingPart(
+                room(Tensor(log.count)), room(Tensor(log.order)) if len(logs) > 1 else -1,
+                [(function, [reader(made) for made in values_of]) for function, values_of, _, _ in log.given],
+            )
+            for log in logs
+        ]  # fmt: skip
+        return Giving(parts), values
+
+
+Reader = Callable[[Sequence[Any], int], Any]
+
+
+class GivingPart:
+    """What is given out for one log: where its count and its order are, and functions with what reads their arguments."""
+
+    def __init__(self, count: int, order: int, given: list[tuple[Callable[..., Any], list[Reader]]]) -> None:
+        self.count, self.order, self.given = count, order, given
+
+
+class Giving:
+    """Gives out what a run has logged, in order."""
+
+    def __init__(self, parts: list[GivingPart]) -> None:
+        self.parts = parts
+
+    def __call__(self, *values: Any) -> None:
+        found: list[tuple[int, Any]] = []
+        for part in self.parts:
+            count = int(values[part.count])
+            order = range(count) if part.order < 0 else values[part.order][:count].tolist()
+            columns = [(function, [read(values, count) for read in readers]) for function, readers in part.given]
+            found += zip(order, zip(*(_row(function, args, count) for function, args in columns), strict=True), strict=True)
+        if len(self.parts) > 1:
+            found.sort(key=_first)
+        for _, row in found:
+            for function, args in row:
+                function(*args)
+
+
+def _first(entry: tuple[int, Any]) -> int:
+    return entry[0]
+
+
+def _row(function: Callable[..., Any], args: list[Any], count: int) -> Any:
+    """A function with its arguments, for each turn."""
+    return zip(repeat(function, count), zip(*args, strict=True), strict=True)
+
+
+def _same(at: int, values: Sequence[Any], count: int) -> Any:
+    return repeat(values[at], count)
+
+
+def _numbers(at: int, values: Sequence[Any], count: int) -> Any:
+    return values[at][:count].tolist()
+
+
+def _scalars(at: int, values: Sequence[Any], count: int) -> Any:
+    return list(values[at][:count])
+
+
+def _arrays(at: int, values: Sequence[Any], count: int) -> Any:
+    return (row.copy() for row in map(np.asarray, values[at][:count]))
+
+
+def _of_kinds(at: int, kinds: int, values: Sequence[Any], count: int) -> Any:
+    found = zip(values[at][:count], values[kinds][:count].tolist(), strict=True)
+    return [PYTHON_KINDS[kind](value) if kind in PYTHON_KINDS else value for value, kind in found]
+
+
+def _together(kind: type, readers: list[Reader], keys: Sequence[Any], values: Sequence[Any], count: int) -> Any:
+    columns = [read(values, count) for read in readers]
+    items = zip(*columns, strict=True) if columns else repeat((), count)
+    if kind is dict:
+        return (dict(zip(keys, row, strict=True)) for row in items)
+    return map(kind, items)
+
+
+__all__ = [
+    "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_handed_on",
+    "may_log",
+]  # fmt: skip
