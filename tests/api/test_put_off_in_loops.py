@@ -11,6 +11,7 @@ import pytest
 
 import jitlab as jl
 from tests.api.test_put_off import HISTORY, TABLE, Model, outcome
+from tests.faults.events import at_event
 
 
 def trains(x, out):
@@ -568,3 +569,45 @@ def test_the_report_names_each_statement_and_what_it_waits_for():
     (statement,) = report.statements
     assert statement.reason.code == "put_off" and statement.lines == tuple(first + n for n in (6, 8, 9))
     assert len(report.clusters) == 1
+
+
+@pytest.mark.parametrize("calls", [2, 12], ids=["traced", "settled"])
+def test_an_interrupt_at_any_moment_leaves_the_first_turns(monkeypatch, calls):
+    monkeypatch.setattr(jl.config, "settle", "off")
+    log, table, text = [], {}, io.StringIO()
+
+    def program(x):
+        for i in range(18):
+            x = x * 0.5
+            log.append(i)
+            if i % 2 == 0:
+                print(i)
+            table[i] = x[0]
+        if x[0] < 1:
+            log.append("small")
+        return x
+
+    traced, seen = jl.jit(program), set()
+
+    def called():
+        log.clear(), table.clear(), text.seek(0), text.truncate()
+        try:
+            with contextlib.redirect_stdout(text):
+                traced(np.arange(1.0, 6.0))
+        finally:
+            turns = log[:18]
+            assert turns == list(range(len(turns))) and list(table) in (turns, turns[:-1])
+            assert log[18:] in ([], ["small"]) and (len(log) == len(turns) or len(table) == 18)
+            assert (len(table) + 1) // 2 <= text.getvalue().count("\n") <= len(text.getvalue().split()) <= (len(turns) + 1) // 2
+            seen.add(len(turns))
+
+    for _ in range(calls):
+        called()
+    with at_event(0) as counter:
+        called()
+    for number in range(1, counter.seen.value + 1):
+        with contextlib.suppress(KeyboardInterrupt), at_event(number):
+            called()
+        called()
+        assert len(log) == 19
+    assert len(seen) > 10

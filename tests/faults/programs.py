@@ -179,6 +179,42 @@ def f(x):
         print_into(None)
     return result, log[0], table["y"], model.z, log[1], log[2], float(len(log)), float(len(text.getvalue()))
 """
+PUT_OFF_IN_A_LOOP = """
+import io
+from tests.faults.programs import print_into
+
+log, table = [], {}
+
+@HOW
+def g(x):
+    w = x * 0.0
+    for i in range(24):
+        w = w + np.sin(x) * K
+        log.append((i, w[0]))
+        if i % 2 == 0:
+            print(i)
+        table[i] = w.sum()
+    if table is not None and w.sum() * 0 == 0:
+        log.append("end")
+    return w + 1
+
+def f(x):
+    log.clear(), table.clear()
+    text = io.StringIO()
+    try:
+        print_into(text)
+        result = g(x)
+    except BaseException:
+        printed, turns = len(text.getvalue().split()), len(log) - (log[-1:] == ["end"])
+        assert [entry[0] for entry in log[:turns]] == list(range(turns)), "turns in another order"
+        assert turns - 1 <= len(table) <= turns and (len(table) == 24 or len(log) == turns)
+        assert (len(table) + 1) // 2 <= printed <= (turns + 1) // 2, (len(table), printed, turns)
+        raise
+    finally:
+        print_into(None)
+    firsts, sums = np.array([entry[1] for entry in log[:-1]]), np.array(list(table.values()))
+    return result, firsts, sums, float(len(log)), float(len(text.getvalue()))
+"""
 CELLS = """
 from jitlab.api import Options, compile_trace
 from tests.cell_runs import run_cell
@@ -226,6 +262,8 @@ KINDS = [
     Kind("jit put off", JIT, PUT_OFF.replace("CUT", "pass"), _vectors, 0),
     Kind("jit put off often", JIT, PUT_OFF.replace("CUT", "pass"), _often, 0),
     Kind("jit put off in pieces", JIT, PUT_OFF.replace("CUT", "[].sort()"), _vectors, 0),
+    Kind("jit put off in a loop", JIT, PUT_OFF_IN_A_LOOP, _vectors, 0),
+    Kind("jit put off in a loop often", JIT, PUT_OFF_IN_A_LOOP, _often, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),
     Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
 ]
