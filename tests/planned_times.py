@@ -22,6 +22,9 @@ def plan_times(replace: Callable[[Any, str, Any], None] = setattr) -> None:
         if "speed" in result:
             result["speed"] |= {"ratio": 1.0, "low": 0.9, "high": 1.1, "note": ""} | PLANNED
         result |= {key: seconds for key in ("seconds", "numpy_seconds") if result[key] is not None}
+        if "waited" in result:
+            said = str(Message("waited.run", {"seconds": seconds}))
+            result["waited"] = {"seconds": seconds, "work": seconds, "compiling": 0.0, "python": 0.0, "text": said}
         if "first_run" in result:
             result["first_run"]["quick_share"] = 0.0
         return result

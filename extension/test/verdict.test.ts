@@ -46,7 +46,7 @@ test('both bars share one scale', () => {
 test('where loops were asked for, the time of one stands first, and that of the run in a note', () => {
   const repeated = { loops: 10, runs: 3, seconds: [0.13, 0.14, 0.16], mean: 0.142, deviation: 0.0166, text: 'mean' };
   const json = report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217, repeated } });
-  assert.match(badgeText(json), / · 142 ms ± 16\.6 ms/);
+  assert.match(badgeText(json), /^142 ms ± 16\.6 ms · /);
   assert.doesNotMatch(badgeText(json), /217 ms/);
   assert.equal(json.verdict.runSeconds, 0.217);
   assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217 } }).verdict.repeated, null);
@@ -108,8 +108,23 @@ test('a first run is marked, and what its quick code reaches of the peak is not 
     [0.031, loop, said.text, 1]
   );
   assert.equal(whatBounds(first).text, '');
-  assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
-  assert.doesNotMatch(badgeText(report(softmax)), /first run/);
+});
+
+test('the badge begins with what the user waited for, and how that is beside NumPy', () => {
+  const waited = {
+    text: '10.0 s this run: 227 ms work, 8.2 s compiling',
+    seconds: 10,
+    work: 0.227,
+    compiling: 8.2,
+    python: 1.6
+  };
+  const speed = { text: 'about 5.0 × faster', code: 'about', ratio: 5 };
+  const said = report({ ...softmax, verdict: { ...softmax.verdict, waited, speed } });
+  assert.match(
+    badgeText(said),
+    /^10\.0 s this run: 227 ms work, 8\.2 s compiling · about 5\.0 × faster · 21\/22 compiled/
+  );
+  assert.doesNotMatch(badgeText(said), /58\.8 ms|287 ms/);
 });
 
 test('a print has no cross, what could not be captured has one', () => {
@@ -170,7 +185,7 @@ test('calls that ran as Python stand beside the plan, which is counted as ever',
     'runs as Python up to 1,023 elements: 1.3 µs beside 1.9 µs compiled (5 calls each); because `math.fsum` wants a Python number (line 7); `np.sum` would keep it compiled';
   const call = { function: 'scale', text, lines: [['<cell 7>', 9, 0, 9, 8]], seconds: 6.5e-6, calls: 5 };
   const settled = report({ ...softmax, as_python: [call] });
-  assert.match(badgeText(settled), /^21\/22 compiled · .* · this run: Python · 58\.8 ms/);
+  assert.match(badgeText(settled), /^58\.8 ms .* · 21\/22 compiled · .* · this run: Python/);
   assert.doesNotMatch(badgeText(report(softmax)), /Python/);
   const { rows, more } = pythonRows(settled);
   assert.deepEqual(rows.map(({ what, where, why }) => [what, where, why]).slice(0, 1), [

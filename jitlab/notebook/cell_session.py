@@ -20,7 +20,7 @@ from jitlab.capture.positions import cell_names
 from jitlab.report import MIME, Recording, Report
 from jitlab.report.render.outline import PARTS
 from jitlab.report.store.settled import times_of
-from jitlab.report.store.summary import WHOLE_BYTES, estimated_size, on_wire
+from jitlab.report.store.summary import on_wire
 from jitlab.runtime import Executable, watching
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
@@ -66,6 +66,20 @@ class CellRun:
     @property
     def title(self) -> str:
         return f"In [{self.count}]"
+
+    def took(self, start_ns: int, end_ns: int) -> None:
+        """The cell's own statements began and ended then: what is said first holds."""
+        if self.recording is not None and self.recording.run_ns is None:
+            self.recording.run_ns = end_ns - start_ns
+
+    @property
+    def compiled(self) -> float:
+        """Seconds that this run and earlier ones of the same cell waited for compiling."""
+        if self.recording is None:
+            return 0.0
+        own = (self.report.data["verdict"].get("waited") or {}).get("compiling") if self.report is not None else None
+        known = sum(self.recording.charged.values()) / 1e9  # as the ledgers have it, of a run whose report nobody asked for
+        return self.recording.compiled_before + (known if own is None else float(own))
 
     def about(self, saved: bool = False) -> dict[str, Any]:
         """The `cell` of docs/reference/report-format.md; what is saved in the notebook runs no more."""
@@ -216,6 +230,7 @@ class Session:
             self._stack.pop()
         run.running = False
         if run.recording is not None:
+            run.took(run.start_ns, time.perf_counter_ns())
             run.recording.ended()
         run.error = type(error).__name__ if error is not None else None
         run.finish()
@@ -331,9 +346,7 @@ class Session:
         if report.saved is None or self.link is None or self.link.attached:
             return {}
         keeps_earlier = times_of(report.saved[MIME]) != times_of(report.data)
-        if not keeps_earlier or estimated_size(report.data) > WHOLE_BYTES:
-            return {}
-        return {"jitlab": {"report": report.data}}
+        return {"jitlab": {"report": on_wire(report.data)}} if keeps_earlier else {}
 
     def _numbers_of(self, run: CellRun) -> list[int]:
         """The execution counts that this cell had: what ran the same code before is taken for it."""
@@ -398,7 +411,10 @@ class Session:
     def _record(self, run: CellRun) -> None:
         with self._lock:
             if run.recording is None:
+                before = self.cells.get(run.id)
                 run.recording = Recording(run.about(), self.file_name, self._cell_of)
+                if before is not None and before.source == run.source:
+                    run.recording.compiled_before = before.compiled
                 self.cells[run.id] = run
                 self.cells.move_to_end(run.id)
                 self.history.began(run)

@@ -118,6 +118,9 @@ class Recording:
         self.cell_of = cell_of  # the notebook's id of the cell that a file is, and its source
         self.start_ns = time.perf_counter_ns()
         self.began = time.time()  # the same moment by the calendar, seconds since 1970
+        self.run_ns: int | None = None  # what the run took by the clock, when it has ended
+        self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
+        self._own_work_ns: int | None = None  # where a comparison has put its times in the place of the run's
         self.others: float | None = None  # the share of the processors that other programs took, when it has ended
         self._load = Load()
         self.plans: list[events.PlanMade] = []
@@ -198,11 +201,19 @@ class Recording:
     def adopt_runs(self, replay: Recording) -> None:
         """Take over a comparison's times: it measured again what ran compiled, as it measured NumPy."""
         with locks.Released(self._lock), self._lock:
+            self._own_work_ns = self.work_ns
             self.clusters, self.host, self.numpy = replay.clusters, replay.host, replay.numpy
             self.compared = replay.compared
             for name in ("compiled", "op by op"):
                 self.take_lane(name, replay)
             self.count += replay.count
+
+    @property
+    def work_ns(self) -> int:
+        """Of the run's launches and host operations."""
+        if self._own_work_ns is not None:
+            return self._own_work_ns
+        return sum(tally.ns for tally in (*self.clusters.values(), *self.host.values()))
 
     def take_lane(self, name: str, other: Recording) -> None:
         """Show a lane of another recording in the place of one's own."""
@@ -220,6 +231,8 @@ class Recording:
     def ended(self) -> None:
         """What is measured from now on is something else."""
         events.collect()
+        if self.run_ns is None:
+            self.run_ns = time.perf_counter_ns() - self.start_ns
         self.others = self._load.others()
 
     def report(self) -> Report:

@@ -360,6 +360,12 @@ class Report:
 
         return report_text(self.data)
 
+    @property
+    def in_short(self) -> str:
+        """What the user waited for, and what was compiled: one line."""
+        waited = (self.data["verdict"].get("waited") or {}).get("text", "")
+        return clean(" · ".join(filter(None, (waited, self.data["verdict"]["lead"]))))
+
     def __repr__(self) -> str:
         return f"<Report: {clean(self.data['verdict']['lead'])}>"
 

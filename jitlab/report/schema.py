@@ -150,14 +150,26 @@ class Advice(Record):
     section: str  #: of the panel that says more: `retraces` or `clusters`
 
 
+class Waited(Record):
+    """What the user waited for: a run by the clock. The parts are no sum where several threads ran at once."""
+
+    text: str  #: in words
+    seconds: Seconds  #: of the whole run
+    work: Seconds  #: of the launches and the host's operations
+    compiling: Seconds  #: of tracing, optimising, planning and code that the run waited for
+    python: Seconds  #: of the rest
+    next: Seconds | None = None  #: of a later run's compiled part, where that was measured
+    pays: Message | None = None  #: after how many runs the compiling has paid for itself; null: nobody knows
+
+
 class FirstRun(Record):
     """A run that captured something for the first time."""
 
-    seconds: Seconds  #: that it waited for that besides `verdict.seconds`
+    seconds: Seconds  #: that it waited for that
     calls: Count  #: launches
     quick_calls: int  #: launches in the quick tier's code
     quick_share: Share | None  #: their share of the launches' time
-    text: str  #: in words
+    text: str  #: in words: that its times are not those of later runs; "" where they are
 
 
 class Repeated(Record):
@@ -219,7 +231,8 @@ class Verdict(Record):
     bytes_moved: Bytes | None = None  #: of all calls, by the cost model
     bytes_saved: Bytes | None = None  #: what op by op would move more
     speed: Speed | None = None  #: beside NumPy, after `--compare`
-    first_run: FirstRun | None = None  #: what it waited for
+    waited: Waited | None = None  #: what the user waited for; null while it runs
+    first_run: FirstRun | None = None  #: of a run that captured something for the first time
     repeated: Repeated | None = None  #: what loops took
     slowest: Slowest | None = None  #: where the time went
 

@@ -64,7 +64,7 @@ def test_picture_verdict_retraces_and_timeline_survive_it(bundle):
     for words in ("21 of 22 operations compiled", "cluster_0", "5 × lr", "op by op", "Not fused: p is read again", "k3"):
         assert words in drawn
     (image,) = Sanitiser(bundle["text/html"]).images
-    assert image["alt"].startswith("21 of 22 operations compiled. Make lr an array")
+    assert image["alt"].startswith("100 ms this run: 58.6 ms work") and "5 retraces. Make lr an array" in image["alt"]
     assert (image["width"], int(image["height"]) > 200) == ("760", True)
 
 

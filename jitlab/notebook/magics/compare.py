@@ -67,6 +67,7 @@ class Comparison:
         self.plain: PlainCell | None = None  # the cell's own statements, where they can run again
         self.refused = ""
         self.left_out: dict[str, None] = {}  # what acted on the world outside, with its line
+        self.copying_ns = 0  # what the run of the cell waited for copies
         self._leaves_out = leaves_out
         self._copies = Copies(config.copy_limit_bytes)
         self._lock = threading.Lock()
@@ -87,6 +88,7 @@ class Comparison:
         with self._lock:
             if self.refused:
                 return
+            began = time.perf_counter_ns()
             effect = first_effect(executable.graph)
             if effect is not None:
                 named = f"{effect.op.name} ({wording.line_text({s.line for s in effect.sources})})"
@@ -98,6 +100,7 @@ class Comparison:
                 copies = [self._copies.of(argument) for argument in arguments]
                 drawn = random_states(generators(executable.graph, arguments)) if states is None else states
                 self.calls.append(Call(executable, copies, drawn))
+                self.copying_ns += time.perf_counter_ns() - began
             except TooMuch as refusal:
                 self._refuse(
                     f"the copies of what the cell reads would take more than {units.size(refusal.limit)}"

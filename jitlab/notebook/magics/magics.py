@@ -304,7 +304,7 @@ class JitMagics(Magics):
             strict = ", strict" if always.strict else ""
             lines.append(f"%jit is on: every cell is captured, at level {always.level}{strict}. %jit off ends it.")
         reports = [(run, session.report_of(run)) for run in session.cells.values()]
-        lines += [f"{run.title}: {str(report).splitlines()[0]}" for run, report in reports if report is not None]
+        lines += [f"{run.title}: {report.in_short}" for run, report in reports if report is not None]
         if not reports:
             lines.append("No cell has used it yet. Try: %%jit above a cell, or @jl.function above a function.")
         return "\n".join(lines)

@@ -14,6 +14,7 @@ import io
 import linecache
 import re
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
@@ -170,6 +171,7 @@ class Runner:
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
+        started = time.perf_counter_ns()
         if show is None:
             show = display_value if options.output == "" else sys.displayhook
         try:
@@ -188,6 +190,8 @@ class Runner:
             self.point_at_cell(raised, run)
             raise
         finally:
+            copying_ns = comparison.copying_ns if comparison is not None else 0
+            run.took(started + copying_ns, time.perf_counter_ns())
             if run.is_own:
                 self.session.end(run, error)
             if error is not None and report:

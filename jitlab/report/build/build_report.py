@@ -24,13 +24,13 @@ from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
 from .advice import made_in, place_of, spent, things_to_do
-from .first_run import first_run
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import whole_statements
 from .repeated import repeated
 from .source_files import report_sources
 from .titles import Titles
+from .waited import first_run, waited
 
 speeds = Later("jitlab.report.speed")  # of comparisons alone
 
@@ -522,7 +522,9 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
             result["statement_seconds"] = by_python
     if data["loops"]:
         result["loops"] = len(data["loops"])
-    if (first := first_run(recording, data["retraces"], seconds)) is not None:
+    if (whole_run := waited(recording, data, result.get("speed"))) is not None:
+        result["waited"] = whole_run
+    if (first := first_run(recording, data["retraces"])) is not None:
         result["first_run"] = first
     if recording.repeated is not None:
         result["repeated"] = repeated(recording.repeated)

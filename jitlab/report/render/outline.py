@@ -111,7 +111,22 @@ class Outline:
     more_loops: int = 0
     colors: Mapping[tuple[str, str], int] = field(default_factory=dict)  #: by cluster, and by cluster and kernel
     deviation: float | None = None  # of a run that was repeated, whose mean `seconds` is
+    waited: str = ""  # "10.0 s this run: 0.23 s work, 8.2 s compiling, 1.6 s Python"
+    repeated: str = ""  # what a loop took, where loops were asked for
+    pays: str = ""  # when the compiling has paid for itself
     faster: str = ""  # "about 4.9 × faster", "no measurable difference from NumPy"; "" until NumPy was measured
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """What is read first, a line each: what the user waited for, how that is beside NumPy, what was compiled."""
+        by_numpy = f"NumPy {units.duration(self.numpy_seconds)}" if self.numpy_seconds is not None else ""
+        if not self.waited:  # of a report that another version wrote
+            beside = ", ".join(filter(None, (by_numpy, self.faster)))
+            took = self.took + (f" ({beside})" if beside else "")
+            return tuple(filter(None, (" · ".join(filter(None, (self.lead, *self.counts, took))), self.repeated)))
+        beside = ", ".join(filter(None, (self.faster, by_numpy)))
+        lines = self.waited, self.repeated, "; ".join(filter(None, (beside, self.pays))), " · ".join((self.lead, *self.counts))
+        return tuple(filter(None, lines))
 
     @property
     def took(self) -> str:
@@ -122,7 +137,7 @@ class Outline:
 def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kernels: int = 24) -> Outline:
     """The outline of a report; of more boxes than `most_boxes` the slowest ones stay, in order, and so of a box's kernels."""
     verdict = data["verdict"]
-    repeated, speed = verdict.get("repeated") or {}, verdict.get("speed") or {}
+    repeated, speed, waited = (verdict.get(key) or {} for key in ("repeated", "speed", "waited"))
     parts = [_plan_boxes(data, plan, most_kernels) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
     boxes = _with_statements(boxes, data.get("statements", ()))
@@ -138,6 +153,8 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         loops=tuple(loops[:most_retraces]), more_loops=max(0, len(loops) - most_retraces),
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={(cluster["name"], ""): cluster["color"] for cluster in data["clusters"]} | kernel_colors(data["clusters"]),
+        waited=clean(waited.get("text", "")), repeated=clean(repeated.get("text", "")),
+        pays=clean((waited.get("pays") or {}).get("text", "")),
         faster="; ".join(clean(speed[key]) for key in ("text", "note") if speed.get(key)),
     )  # fmt: skip
 

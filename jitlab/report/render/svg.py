@@ -56,27 +56,22 @@ def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
 
 def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw = Drawing()
-    measured = o.took
-    by_numpy = f"NumPy {units.duration(o.numpy_seconds)}" if o.numpy_seconds is not None else ""
-    measured = " · ".join(filter(None, (measured, by_numpy, o.faster)))
-    draw.text(MARGIN, 24, o.lead, size=15, bold=True, room=WIDTH - 2 * MARGIN - width(measured, 12, bold=True) - 12)
-    draw.text(WIDTH - MARGIN, 24, measured, bold=True, anchor="end")
+    first, *others = o.heads
+    draw.text(MARGIN, 24, first, size=15, bold=True, room=WIDTH - 2 * MARGIN)
     error = data["cell"].get("error")
     slow = data["verdict"].get("slowest")
-    facts = [*o.counts, _moved(data), f"slowest: {clean(in_words(slow))}" if slow else ""]
+    facts = [_moved(data), f"slowest: {clean(in_words(slow))}" if slow else ""]
     facts.append(f"stopped by {clean(error)}" if error else "")
-    draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
-    top = 58
-    if repeated := data["verdict"].get("repeated"):
-        for text in (clean(repeated["text"]), wording.own_run(data["verdict"]["seconds"])):
-            draw.text(MARGIN, top, text, fill=MUTED, room=WIDTH - 2 * MARGIN)
-            top += 16
+    top = 42
+    for text in filter(None, (*others, " · ".join(filter(None, facts)))):
+        draw.text(MARGIN, top, text, fill=MUTED, room=WIDTH - 2 * MARGIN)
+        top += 16
     shown = data.get("show", PARTS)
     left = _boxes(draw, o, top) if "graph" in shown else top - 12
     right = _lanes(draw, o, top, bars) if "timeline" in shown else top
     right = _retraces(draw, o, right) if "retraces" in shown else right
     right = _next(draw, o, right)
-    label = o.lead + (f". {wording.unmarked(clean(o.next['text']))}" if o.next else "")
+    label = ". ".join(o.heads) + (f". {wording.unmarked(clean(o.next['text']))}" if o.next else "")
     return draw.done(max(left, right) + 14, label)
 
 

@@ -40,10 +40,7 @@ def stopped_text(data: Mapping[str, Any]) -> str:
 
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
-    repeated = data["verdict"].get("repeated")
     lines = _head(o)
-    if repeated:
-        lines += [*_folded("", clean(repeated["text"])), *_folded("", wording.own_run(data["verdict"]["seconds"]))]
     for entry in data.get("as_python", ()):
         lines += _folded("", clean(wording.as_python(entry)), indent="  ")
     lines += _slowest(data)
@@ -89,11 +86,7 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
 
 
 def _head(o: Outline) -> list[str]:
-    measured = o.took
-    by_numpy = f"NumPy {units.duration(o.numpy_seconds)}" if o.numpy_seconds is not None else ""
-    if beside := ", ".join(filter(None, (by_numpy, o.faster))):
-        measured += f" ({beside})"
-    return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
+    return [line for text in o.heads for line in _folded("", text, indent="  ")]
 
 
 def _slowest(data: Mapping[str, Any]) -> list[str]:

@@ -39,11 +39,6 @@ def clause_says_size(reason: Mapping[str, Any]) -> bool:
     return reason.get("size_in") == "clause"
 
 
-def own_run(seconds: float | None) -> str:
-    """What the run took whose code was timed afterwards; "" where nobody knows."""
-    return "" if seconds is None else f"The run of the cell itself took {units.duration(seconds)}."
-
-
 def one_of(name: str, names: Iterable[str]) -> str:
     """What an error advises where nothing is called `name`: the names that are nearest, else the first."""
     known = list(names)

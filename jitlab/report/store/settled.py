@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitlab.report import schema
-from jitlab.report.build.first_run import FELT
+from jitlab.report.build.waited import FELT
 from jitlab.report.schema import keys_of
 from jitlab.support.statistics import FEWEST, difference
 

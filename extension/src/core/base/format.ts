@@ -110,6 +110,10 @@ export function sentences(...parts: readonly string[]): string {
   return joined(' ', ...parts.map(sentence));
 }
 
+export function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }

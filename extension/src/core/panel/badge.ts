@@ -5,11 +5,14 @@ import type { Report } from '../report/report';
 
 /** One part of the badge line: what a user reads of a cell before opening anything. */
 export interface BadgePart {
-  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'settled' | 'time' | 'first' | 'error' | 'numpy';
+  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'settled' | 'time' | 'error' | 'numpy';
   text: string;
 }
 
-/** Pure: `21/22 compiled · 4 kernels · 1 host · 5 retraces · 9.8 ms · NumPy 47.9 ms`; what is zero is left out. */
+/**
+ * Pure: `10.0 s this run: 227 ms work, 8.2 s compiling · about 5 × faster · 21/22 compiled · 4 kernels · 5 retraces`; what is
+ * zero is left out.
+ */
 export function badgeParts(report: Report): BadgePart[] {
   const { verdict, cell } = report;
   const parts: BadgePart[] = [];
@@ -19,19 +22,19 @@ export function badgeParts(report: Report): BadgePart[] {
     }
   };
   add('error', 'error', cell.error !== null);
+  const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
+  add('time', verdict.repeated ? time : (verdict.waited?.text ?? time), verdict.waited !== null || verdict.seconds !== null);
+  add(
+    'numpy',
+    verdict.speed?.text ?? `NumPy ${duration(verdict.numpySeconds ?? 0)}`,
+    verdict.numpySeconds !== null || verdict.speed !== null
+  );
   add('compiled', `${verdict.compiled}/${verdict.operations} compiled`, verdict.operations > 0);
   add('kernels', some(verdict.kernels, 'kernel'), verdict.kernels > 0);
   add('host', `${verdict.host} host`, verdict.host > 0);
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
   add('settled', 'this run: Python', report.asPython.length > 0);
-  add('time', spread(verdict.seconds ?? 0, verdict.repeated?.deviation ?? null), verdict.seconds !== null);
-  add(
-    'first',
-    `first run + ${duration(verdict.firstRun?.seconds ?? 0)}`,
-    verdict.firstRun !== null && verdict.seconds !== null
-  );
-  add('numpy', `NumPy ${duration(verdict.numpySeconds ?? 0)}`, verdict.numpySeconds !== null);
   return parts;
 }
 

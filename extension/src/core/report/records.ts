@@ -22,11 +22,15 @@ export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amoun
   then: maybe(v.then, readAdvice), traces: amount(v.traces), statements: amount(v.statements),
   /** seconds */ statementSeconds: number(v.statement_seconds), loops: amount(v.loops),
   /** bytes */ bytesMoved: number(v.bytes_moved), /** bytes */ bytesSaved: number(v.bytes_saved),
-  speed: maybe(v.speed, readSpeed), firstRun: maybe(v.first_run, readFirstRun),
+  speed: maybe(v.speed, readSpeed), waited: maybe(v.waited, readWaited), firstRun: maybe(v.first_run, readFirstRun),
   repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest) });
 export const readAdvice = (v: Json) => ({ text: text(v.text), advice: text(v.advice), args: v.args,
   code: text(v.code) || null, why: text(v.why) || null, section: text(v.section) });
 export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note) });
+export const readWaited = (v: Json) => ({ text: text(v.text), /** seconds */ seconds: amount(v.seconds),
+  /** seconds */ work: amount(v.work), /** seconds */ python: amount(v.python), /** seconds */ next: number(v.next),
+  pays: maybe(v.pays, readMessage) });
+export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
 export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
   /** share */ quickShare: number(v.quick_share), text: text(v.text) });
 export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ mean: number(v.mean),
@@ -56,7 +60,6 @@ export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds *
 export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
   plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
   flip: maybe(v.flip, readMessage) });
-export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
 export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
   cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
   /** bytes */ bytes: amount(v.bytes), place: text(v.place), reason: readReason(record(v.reason)) });

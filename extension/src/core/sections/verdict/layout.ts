@@ -52,7 +52,7 @@ export function layoutBars(
   const nodes = flow.parts.flatMap(part => part.nodes);
   const measured = flow.seconds ?? 0;
   const shrink = measured > seconds ? seconds / measured : 1;
-  const shapes: Shape[] = [words(0, 12, 'jitlab', 'note', 'muted')];
+  const shapes: Shape[] = [words(0, 12, numpySeconds === null ? 'work' : 'jitlab', 'note', 'muted')];
   let x = label;
   for (const node of nodes) {
     for (const [seconds, mark] of timesOf(node)) {

@@ -58,7 +58,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     [
       verdict.repeated?.text,
       verdict.firstRun?.text,
-      typeof verdict.repeated?.deviation === 'number' && verdict.runSeconds !== null
+      typeof verdict.repeated?.deviation === 'number' && verdict.runSeconds !== null && !verdict.waited
         ? `The run of the cell itself took ${duration(verdict.runSeconds)}.`
         : ''
     ]

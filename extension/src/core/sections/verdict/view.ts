@@ -1,7 +1,7 @@
 import { CanvasView } from '../../base/canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, refill, type IconName } from '../../base/dom';
-import { bytes, duration, sentence, some, spread } from '../../base/format';
+import { bytes, capital, duration, sentence, some, spread } from '../../base/format';
 import type { Report } from '../../report/report';
 import { boundOf, whatBounds } from './bound';
 import type { MoreOfVerdict } from './more';
@@ -33,8 +33,10 @@ export class VerdictView {
       this.unfolded = report.numerics.some(({ ok }) => !ok);
     }
     const flow = flowOf(report);
-    const speed = verdict.speed?.text ?? '';
+    const { waited, speed } = verdict;
     const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
+    const loop = verdict.repeated?.mean === null || !verdict.repeated ? '' : `${time} a loop`;
+    const times = speed?.text ?? (waited ? loop : time);
     const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
     const numpy = verdict.numpySeconds === null ? '' : `, NumPy ${duration(verdict.numpySeconds)}`;
     const bars = new CanvasView({ role: 'img', 'aria-label': `jitlab ${time}${numpy}` });
@@ -42,9 +44,11 @@ export class VerdictView {
       this.element,
       h(
         'div.jl-lead',
-        h('span', verdict.lead),
-        h('span.jl-times', speed || time, verdict.speed?.note && h('span.jl-note.jl-muted', `, ${verdict.speed.note}`))
+        h('span', waited?.text ?? verdict.lead),
+        h('span.jl-times', times, verdict.speed?.note && h('span.jl-note.jl-muted', `, ${verdict.speed.note}`))
       ),
+      ...(waited ? [h('p.jl-compiled', verdict.lead)] : []),
+      ...(waited?.pays ? [h('p.jl-pays', capital(waited.pays.text))] : []),
       this.facts(report),
       ...(this.more?.notes(report) ?? []),
       strip.element,

@@ -1,0 +1,99 @@
+"""What the user waited for: the whole run by the clock, divided into work, compiling and Python; what later runs take, and
+after how many of them the compiling has paid for itself. How much of the work ran code that better code has replaced since."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from statistics import median_low
+from typing import TYPE_CHECKING, Any
+
+from jitlab.messages import Message, text, units
+from jitlab.targets.devices import target_of
+
+if TYPE_CHECKING:
+    from jitlab.report.recording import Recording
+
+Json = dict[str, Any]
+FELT = 0.1  # of the launches' time in quick code: less is not worth a word
+PART_FELT = 0.02  # of the run: a smaller part is not named
+MOST_RUNS = 1000  # what takes more runs than these to pay for its compiling is better left to NumPy
+SMALL_EXTENT = "small_extent"  # a variant whose time is that of its trace
+
+
+def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) -> Json | None:
+    """`verdict.waited` of docs/reference/report-format.md; None while the run has not ended. `speed`: `verdict.speed`."""
+    if recording.run_ns is None:
+        return None
+    seconds, work = recording.run_ns / 1e9, recording.work_ns / 1e9
+    compiling = sum(trace["seconds"] for trace in data["retraces"])
+    compiling += sum(variant["seconds"] for variant in data["variants"] if variant["cause"] != SMALL_EXTENT)
+    if not (work or compiling or data["statements"] or data["as_python"]):
+        return None
+    result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": max(0.0, seconds - work - compiling)}
+    said = _this_run(result)
+    compared = recording.compared
+    if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
+        result["next"] = median_low(compared.compiled_ns) / 1e9
+        said += f"; {text('waited.next', seconds=result['next'])}"
+    result["text"] = said
+    paid = _paid(compiling + recording.compiled_before, result.get("next", work), speed)
+    if paid is not None:
+        result["pays"] = paid.to_json()
+    return result
+
+
+def _this_run(parts: Json) -> str:
+    """ "10.0 s this run: 227 ms work, 8.2 s compiling, 1.6 s Python"; of threads that ran at once the parts are no sum."""
+    seconds = parts["seconds"]
+    named = {name: parts[name] for name in ("work", "compiling", "python") if parts[name] >= PART_FELT * seconds}
+    if set(named) <= {"work"} or sum(named.values()) > (1 + PART_FELT) * seconds:
+        return text("waited.run", seconds=seconds)
+    return text("waited.parts", seconds=seconds, parts=", ".join(text(f"waited.{key}", seconds=n) for key, n in named.items()))
+
+
+def _paid(compiling: float, run: float, speed: Json | None) -> Message | None:
+    """After how many runs the compiling is paid for by what each saves beside NumPy; None where nobody knows."""
+    if speed is None or not compiling or not run:
+        return None
+    low, high = (speed.get(end) or speed["ratio"] for end in ("low", "high"))
+    if high < 1:
+        return Message("waited.never")
+    if low <= 1:
+        return None
+    runs = math.ceil(compiling / (run * (speed["ratio"] - 1)))
+    if runs > MOST_RUNS:
+        return Message("waited.late", {"compiling": compiling, "runs": f"{_rounded(runs):,}"})
+    return Message("waited.pays", {"compiling": compiling, "runs": units.counted(runs, "run")})
+
+
+def _rounded(runs: int) -> int:
+    """Two digits: 2,867 runs are as many as 2,900."""
+    return round(runs, 1 - int(math.log10(runs)))
+
+
+def first_run(recording: Recording, retraces: list[Json]) -> Json | None:
+    """`verdict.first_run` of docs/reference/report-format.md; None where no first trace was made."""
+    spent = sum(trace["seconds"] for trace in retraces if trace["first"])
+    if not spent:
+        return None
+    ready = _ready(recording)
+    launches = [span for span in recording.lanes["compiled"] if span.kind == "launch"]
+    quick = [s for s in launches if s.start_ns < ready.get((s.function, s.trace, str(s.cluster)), -math.inf)]
+    share = sum(s.duration_ns for s in quick) / max(1, sum(s.duration_ns for s in launches))
+    is_better_there = all(math.isfinite(ready[s.function, s.trace, str(s.cluster)]) for s in quick)
+    felt = share >= FELT and recording.compared is None  # else the times of the verdict are those of a later run
+    said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if felt else ""
+    return {"seconds": spent, "quick_calls": len(quick), "calls": len(launches), "quick_share": share, "text": said}
+
+
+def _ready(recording: Recording) -> Mapping[tuple[str, int, str], float]:
+    """When the good code of each cluster came, of those that began with quick code; infinite: it is not there yet."""
+    found: dict[tuple[str, int, str], float] = {}
+    for (function, trace), steps in recording.compiled.items():
+        for cluster in {step.cluster for step in steps}:
+            tiers = {step.tier: step.start_ns + step.duration_ns for step in steps if step.cluster == cluster}
+            code = recording.codes.get(cluster)
+            if "quick" in tiers and not (code is not None and target_of(code.target).last_tier(code.program) == "quick"):
+                found[function, trace, cluster] = tiers.get("good", math.inf)
+    return found

@@ -1,0 +1,54 @@
+"""A cell's report begins with what its run took by the clock: its own statements, without what jitlab measures afterwards."""
+
+import time
+
+import pytest
+
+from jitlab.messages import units
+
+CELL = "import numpy as np\nx = np.linspace(0, 1, 300)\n"
+
+
+@pytest.fixture
+def report_of(ip):
+    """Runs a cell, and gives the data of its report."""
+
+    def ran(source):
+        ip.run_cell(source, store_history=True).raise_error()
+        session = ip.find_line_magic("jitlab").__self__.session
+        return session.report_of(next(reversed(session.cells.values()))).data
+
+    ip.run_cell(CELL)
+    return ran
+
+
+def test_the_first_run_says_what_it_waited_for_and_the_next_one_what_it_took(report_of):
+    source = "%%jit -q\ny = np.exp(x) * 2.125 + np.sqrt(x)"
+    first, second = (report_of(source)["verdict"]["waited"] for _ in range(2))
+    assert first["compiling"] > 0 and " compiling" in first["text"]
+    assert first["seconds"] >= first["work"] + first["compiling"]
+    assert second["compiling"] == 0 and "compiling" not in second["text"]
+
+
+def test_what_is_measured_afterwards_is_no_part_of_the_run(report_of):
+    began = time.perf_counter()
+    told = report_of("%%jit -q --compare\nz = np.log1p(x) * 3.375")["verdict"]
+    whole, rounds = time.perf_counter() - began, told["speed"]["rounds"]
+    assert rounds >= 3 and told["waited"]["seconds"] < whole
+    assert told["waited"]["next"] == told["seconds"]  # of the rounds' middle
+    assert told["waited"]["text"].endswith(f"; next runs {units.duration(told['seconds'])}")
+
+
+def test_the_compiling_of_earlier_runs_is_set_against_what_later_ones_save(report_of, ip):
+    source = "%%jit -q{}\nw = np.cosh(x) * 1.375"
+    first = report_of(source.format(""))["verdict"]["waited"]
+    report_of(source.format(""))
+    session = ip.find_line_magic("jitlab").__self__.session
+    recording = next(reversed(session.cells.values())).recording
+    assert recording.compiled_before == pytest.approx(first["compiling"])
+
+
+def test_a_cell_that_calls_compiled_functions_says_it_too(report_of, ip):
+    ip.run_cell("import jitlab as jl\nf = jl.function(lambda x: np.tanh(x) * 1.875)")
+    told = report_of("import time\nfor _ in range(3):\n    f(x)\ntime.sleep(0.05)")["verdict"]["waited"]
+    assert told["python"] >= 0.05 and told["compiling"] > 0

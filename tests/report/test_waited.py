@@ -1,0 +1,81 @@
+"""What the user waited for stands first: the run by the clock with its parts, what later runs take, when compiling has paid."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab import events
+from jitlab.report.build import waited as made
+
+from . import report_samples as samples
+
+
+def of(run_ns=10_000_000_000, before=0.0, compared=None, is_plain=True, **options):
+    """`verdict` of the sample with this time by the clock; `compared`: NumPy's and our milliseconds of three rounds."""
+    recording = samples.recorded(samples.softmax_events(compare=False, **options), samples.cell())
+    recording.run_ns, recording.compiled_before = run_ns, before
+    if compared is not None:
+        numpy, ours = ((round(ms * 1e6),) * 3 for ms in compared)
+        recording.listen(events.Compared(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0, is_plain=is_plain))
+    return recording.report()
+
+
+def test_the_run_by_the_clock_stands_first_with_its_parts():
+    report = of(run_ns=100_000_000)
+    told = report.verdict["waited"]
+    assert told["seconds"] == 0.1
+    assert told["work"] + told["compiling"] + told["python"] == pytest.approx(0.1)
+    assert told["text"] == "100 ms this run: 58.6 ms work, 20.6 ms compiling, 20.8 ms Python"
+    assert str(report).split("\n")[0] == told["text"]
+
+
+def test_what_is_not_felt_is_not_named_and_what_is_no_sum_is_no_list():
+    told = of(run_ns=18_000_000, retraces=0).verdict["waited"]["text"]
+    assert told.startswith("18.0 ms this run: 9.8 ms work, 8.1 ms compiling") and "Python" not in told
+    assert of(run_ns=10_000_000, retraces=0).verdict["waited"]["text"] == "10.0 ms this run"  # threads ran at once
+
+
+def test_a_run_that_goes_on_says_nothing_yet():
+    assert of(run_ns=None).verdict.get("waited") is None
+
+
+def test_what_later_runs_take_is_said_where_it_was_measured():
+    measured = of(compared=(40, 10)).verdict["waited"]
+    assert measured["next"] == 0.01 and measured["text"].endswith(" Python; next runs 10.0 ms")
+    op_by_op = of(compared=(40, 10), is_plain=False).verdict["waited"]  # Python's part of it was not measured
+    assert op_by_op.get("next") is None and "next runs" not in op_by_op["text"]
+
+
+@pytest.mark.parametrize(
+    ("numpy_ms", "before_s", "said"),
+    [
+        (40, 0, "20.6 ms of compiling pays for itself after 1 run"),
+        (40, 1, "1.02 s of compiling pays for itself after 35 runs"),
+        (11, 19.6, "19.6 s of compiling does not pay for itself before run 20,000: leave it to NumPy"),
+        (5, 0, "leave it to NumPy"),
+        (10, 1, None),
+    ],
+)
+def test_the_compiling_is_set_against_what_each_run_saves(numpy_ms, before_s, said):
+    told = of(compared=(numpy_ms, 10), before=before_s).verdict["waited"].get("pays")
+    assert (told and told["text"]) == said
+
+
+def test_without_numpys_time_nobody_knows_whether_it_pays():
+    assert of().verdict["waited"].get("pays") is None
+
+
+def test_the_break_even_is_where_both_ways_have_taken_as_long():
+    speed = {"ratio": 4.0, "low": 3.9, "high": 4.1}
+    for compiling, run in ((0.3, 0.01), (1.0, 0.07), (2.5, 0.01)):
+        runs = int(re.search(r"after (\d+)", str(made._paid(compiling, run, speed)))[1])
+        assert compiling + runs * run <= runs * run * 4.0 < compiling + run * 4 + runs * run
+
+
+def test_a_recorded_block_is_a_run():
+    with jl.record() as recording:
+        jl.function(lambda x: np.exp(x) * 3.5)(np.ones(50))
+    told = recording.report().verdict["waited"]
+    assert told["compiling"] > 0 and told["seconds"] >= told["work"]
