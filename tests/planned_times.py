@@ -24,7 +24,8 @@ def plan_times(replace: Callable[[Any, str, Any], None] = setattr) -> None:
         result |= {key: seconds for key in ("seconds", "numpy_seconds") if result[key] is not None}
         if "waited" in result:
             said = str(Message("waited.run", {"seconds": seconds}))
-            result["waited"] = {"seconds": seconds, "work": seconds, "compiling": 0.0, "python": 0.0, "text": said}
+            parts = {"work": seconds, "compiling": 0.0, "python": 0.0, "overhead": 0.0}
+            result["waited"] = {"seconds": seconds, **parts, "text": said}
         if "first_run" in result:
             result["first_run"]["quick_share"] = 0.0
         return result

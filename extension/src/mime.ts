@@ -1,5 +1,6 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
+import { joined } from './core/base/format';
 import type { CellState } from './core/report/model';
 import { PanelView } from './core/panel/panel';
 import { readReport } from './core/report/read-report';
@@ -36,8 +37,10 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     return Promise.resolve();
   }
 
-  follow(report: Report | null, isSaved: boolean): void {
+  follow(report: Report | null, isSaved: boolean, isBeside: boolean): void {
+    this.isBeside = isBeside;
     this.draw(report ?? this.kept, isSaved);
+    this.fold();
   }
 
   override dispose(): void {
@@ -60,7 +63,7 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     }
     this.shown = report;
     this.isSaved = isSaved;
-    this.fold(report);
+    this.fold();
     const cell: CellState = { report, refusal: this.refusal, origin: 'saved', running: false, events: 0 };
     this.view.show({
       notebook: '',
@@ -73,13 +76,14 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     });
   }
 
-  /** Below a traceback stands one line, which opens. */
-  private fold(report: Report | null): void {
-    const error = report?.cell.error ?? null;
-    this.summary.textContent = error === null ? '' : `jitlab: stopped by ${error} · ${report?.verdict.lead ?? ''}`;
-    if (error === null) {
+  /** Below a traceback, and beside a panel, stands one line, which opens. */
+  private fold(): void {
+    const line = this.shown ? lineOf(this.shown, this.isBeside) : null;
+    this.summary.textContent = line;
+    if (line === null && this.room.parentNode !== this.node) {
       this.node.replaceChildren(this.room);
-    } else {
+    } else if (line !== null && this.room.parentNode === this.node) {
+      this.folded.open = false;
       this.folded.replaceChildren(this.summary, this.room);
       this.node.replaceChildren(this.folded);
     }
@@ -93,6 +97,16 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
   private shown: Report | null = null;
   /** The file alone has this report: it says of which run it is. */
   private isSaved = false;
+  /** A panel shows it too. */
+  private isBeside = false;
+}
+
+/** What stands for a report that is folded; null: it is not. */
+function lineOf({ cell, verdict }: Report, isBeside: boolean): string | null {
+  if (cell.error !== null) {
+    return `jitlab: stopped by ${cell.error} · ${verdict.lead}`;
+  }
+  return isBeside ? `jitlab: ${joined(' · ', verdict.waited?.text, verdict.speed?.text, verdict.lead)}` : null;
 }
 
 const extension: IRenderMime.IExtension = {

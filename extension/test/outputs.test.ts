@@ -35,7 +35,12 @@ test('an output keeps its own report where nothing newer of the same program is 
 });
 
 test('a report of a part of the cell that somebody displays is not taken for the cell’s own', () => {
-  const other = reportOf({ kernels: softmax.kernels.slice(1), verdict: { ...softmax.verdict, kernels: 3 } });
+  const other = reportOf({ cell: { ...softmax.cell, id: '' } });
   assert.equal(newest(other, state(again)), null);
   assert.equal(newest(reportOf({ cell: { ...softmax.cell, source: ['y = 1'] } }), state(again)), null);
+});
+
+test('a report that was cut for the file gives way to the whole one of the newest run', () => {
+  const cut = reportOf({ kernels: softmax.kernels.slice(1), ops: softmax.ops.slice(4) });
+  assert.equal(newest(cut, state(again)), again);
 });

@@ -54,6 +54,8 @@ class CellRun:
     number: int = 0  # of all runs of the session: later runs have higher ones
     start_ns: int = field(default_factory=time.perf_counter_ns)
     recording: Recording | None = None
+    run_ns: int | None = None  # what its statements took by the clock, when they have ended
+    is_captured: bool = False  # its statements are run captured, not by IPython
     running: bool = True
     error: str | None = None
     report: Report | None = None
@@ -69,8 +71,10 @@ class CellRun:
 
     def took(self, start_ns: int, end_ns: int) -> None:
         """The cell's own statements began and ended then: what is said first holds."""
-        if self.recording is not None and self.recording.run_ns is None:
-            self.recording.run_ns = end_ns - start_ns
+        if self.run_ns is None:
+            self.run_ns = end_ns - start_ns
+        if self.recording is not None:
+            self.recording.run_ns = self.run_ns
 
     @property
     def compiled(self) -> float:
@@ -413,6 +417,7 @@ class Session:
             if run.recording is None:
                 before = self.cells.get(run.id)
                 run.recording = Recording(run.about(), self.file_name, self._cell_of)
+                run.recording.run_ns, run.recording.is_captured = run.run_ns, run.is_captured  # of calls that were noted in C
                 if before is not None and before.source == run.source:
                     run.recording.compiled_before = before.compiled
                 self.cells[run.id] = run

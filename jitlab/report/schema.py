@@ -157,7 +157,8 @@ class Waited(Record):
     seconds: Seconds  #: of the whole run
     work: Seconds  #: of the launches and the host's operations
     compiling: Seconds  #: of tracing, optimising, planning and code that the run waited for
-    python: Seconds  #: of the rest
+    python: Seconds  #: of statements and calls that Python ran; where jitlab does not run the statements, of the rest
+    overhead: Seconds  #: of what jitlab did around the statements of a cell
     next: Seconds | None = None  #: of a later run's compiled part, where that was measured
     pays: Message | None = None  #: after how many runs the compiling has paid for itself; null: nobody knows
 

@@ -29,7 +29,7 @@ async function savedPage({ page }: Lab, notebook: string): Promise<string> {
 test('a compiled cell has one line below it, which opens the panel there', async ({ lab }) => {
   await ready(lab);
   await expect(badge(lab, 'compiled')).toHaveText(
-    /^\d+\/\d+ compiled\d+ kernels?1 host[\d.]+ [mµ]s(first run \+ [\d.]+ m?s)?$/
+    /^[\d.]+ m?s this run(: [\w., µ]+)?\d+\/\d+ compiled\d+ kernels?1 host$/
   );
   await expect(badge(lab, 'plain')).toHaveCount(0);
   await lab.select('plain');
@@ -60,13 +60,54 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   const kept = await lab.htmlOutput('compiled');
   await lab.run('compiled');
   expect(await lab.htmlOutput('compiled')).toBe(kept);
-  const times = lab.cell('compiled').locator('.jl-mime .jl-times');
-  await expect(badge(lab, 'compiled')).not.toHaveText(/first run/);
+  const times = lab.cell('compiled').locator('.jl-mime .jl-lead > span').first();
   const told = badge(lab, 'compiled').locator('.jl-badge-time');
   await expect(told).toHaveText(/\d/);
   await expect.poll(async () => (await times.textContent()) === (await told.textContent())).toBe(true);
   await lab.showPanel();
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+});
+
+test('one run is shown everywhere: badge, output, panel, text and JSON say the same', async ({ lab }) => {
+  const { page } = lab;
+  await ready(lab);
+  const factor = String(1 + (Date.now() % 1e8) / 1e8);
+  await lab.edit(
+    'compiled',
+    source => `${source.replace(/%%jit.*/, '%%jit --compare').replace(/p \* [\d.]+/, `p * ${factor}`)}\n`
+  );
+  await lab.setSource('plain', '%jitlab export one-run.json\n%jitlab export one-run.txt');
+  const read = async (file: string): Promise<string> =>
+    ((await (await page.request.get(`api/contents/${file}?type=file&format=text`)).json()) as { content: string })
+      .content;
+  for (let run = 0; run < 3; run++) {
+    await lab.run('compiled', 'plain');
+    await lab.select('compiled');
+    const { verdict } = JSON.parse(await read('one-run.json')) as {
+      verdict: { waited: { text: string }; speed: { text: string } };
+    };
+    const [waited, speed] = [verdict.waited.text, verdict.speed.text];
+    expect((await read('one-run.txt')).replace(/\s+/g, ' ')).toContain(waited);
+    const folded = lab.cell('compiled').locator('.jl-mime details > summary');
+    const shown = {
+      badge: badge(lab, 'compiled').locator('.jl-badge-time'),
+      panel: lab.panel.locator('.jl-lead > span').first(),
+      output: lab.cell('compiled').locator('.jl-mime .jl-lead > span').first()
+    };
+    await expect
+      .poll(async () => {
+        const said = await Promise.all(Object.values(shown).map(each => each.textContent()));
+        return said.every(text => text === waited) || said;
+      })
+      .toBe(true);
+    await expect(badge(lab, 'compiled').locator('.jl-badge-numpy')).toHaveText(speed);
+    await expect(folded).toContainText(`jitlab: ${waited} · ${speed}`);
+    await expect(shown.output).toBeHidden(); // one line, with the panel open
+  }
+  await lab.cell('compiled').locator('.jl-mime details > summary').click();
+  await lab.command('application:toggle-right-area');
+  await expect(lab.cell('compiled').locator('.jl-mime .jl-lead').first()).toBeVisible();
+  await expect(lab.cell('compiled').locator('.jl-mime details > summary')).toHaveCount(0);
 });
 
 test('lines have the mark of their cluster, their cost, and light up with the panel', async ({ lab }) => {

@@ -28,6 +28,13 @@ def test_the_first_run_says_what_it_waited_for_and_the_next_one_what_it_took(rep
     assert first["compiling"] > 0 and " compiling" in first["text"]
     assert first["seconds"] >= first["work"] + first["compiling"]
     assert second["compiling"] == 0 and "compiling" not in second["text"]
+    assert first["python"] == second["python"] == 0  # nothing of it is Python's: the rest is what jitlab takes
+    assert second["overhead"] == pytest.approx(second["seconds"] - second["work"])
+
+
+def test_what_python_ran_of_a_cell_is_pythons(report_of):
+    told = report_of("%%jit -q\nimport time\nv = np.exp(x) * 4.5\ntime.sleep(0.03)")["verdict"]["waited"]
+    assert told["python"] >= 0.03 and told["seconds"] >= told["python"] + told["work"] + told["compiling"]
 
 
 def test_what_is_measured_afterwards_is_no_part_of_the_run(report_of):

@@ -1,6 +1,6 @@
+import type { Cell } from '@jupyterlab/cells';
 import type { CellState } from '../core/report/model';
 import type { Report } from '../core/report/report';
-import { isAlike } from '../core/report/same';
 import { Signal } from '../core/base/signal';
 import type { FollowedNotebook } from './follow';
 
@@ -9,8 +9,11 @@ export interface ShownReport {
   readonly node: HTMLElement;
   /** What the notebook file has; null for what is no report. */
   readonly kept: Report | null;
-  /** Shows a newer report in its stead, without a change of the file; null: what the file has. `isSaved`: no kernel sent that. */
-  follow(report: Report | null, isSaved: boolean): void;
+  /**
+   * Shows a newer report in its stead, without a change of the file; null: what the file has. `isSaved`: no kernel sent that.
+   * `isBeside`: a panel shows it too, and here one line is enough.
+   */
+  follow(report: Report | null, isSaved: boolean, isBeside: boolean): void;
 }
 
 /** The outputs that are on the page: their renderer puts them in, the notebooks give them what their kernels say. */
@@ -48,11 +51,10 @@ export class Outputs {
       model.changed.connect(id => {
         const { widgets } = followed.notebook.content;
         for (const cell of id === null ? widgets : widgets.filter(widget => widget.model.id === id)) {
-          for (const output of shownReports.in(cell.node)) {
-            follow(output, model.cell(cell.model.id));
-          }
+          this.tellIn(cell);
         }
-      })
+      }),
+      model.shownChanged.connect(() => followed.notebook.content.widgets.forEach(cell => this.tellIn(cell)))
     ];
     followed.notebook.disposed.connect(() => ends.forEach(end => end()));
   }
@@ -60,17 +62,31 @@ export class Outputs {
   private tell(output: ShownReport): void {
     const cell = this.followed.notebook.content.widgets.find(({ node }) => node.contains(output.node));
     if (cell) {
-      follow(output, this.followed.link.model.cell(cell.model.id));
+      this.follow(output, cell);
     }
+  }
+
+  private tellIn(cell: Cell): void {
+    shownReports.in(cell.node).forEach(output => this.follow(output, cell));
+  }
+
+  private follow(output: ShownReport, cell: Cell): void {
+    const { model } = this.followed.link;
+    const state = model.cell(cell.model.id);
+    const isSaved = state?.origin === 'saved';
+    output.follow(newest(output.kept, state), isSaved, model.isShown && state !== undefined && !isSaved);
   }
 }
 
-function follow(output: ShownReport, state: CellState | undefined): void {
-  output.follow(newest(output.kept, state), state?.origin === 'saved');
-}
-
-/** Pure: the report of the newest run that is known, where it tells of the same program as the output; else null. */
+/**
+ * Pure: the report of the newest run that is known, where the output is the cell's own; else null. A large report is cut in one
+ * way for the file and in another for the wire, so that the two need not be alike.
+ */
 export function newest(kept: Report | null, state: CellState | undefined): Report | null {
   const { report, origin } = state ?? {};
-  return kept && report && origin !== 'saved' && !report.cell.running && isAlike(kept, report) ? report : null;
+  return kept && report && origin !== 'saved' && !report.cell.running && isOfCell(kept, report) ? report : null;
+}
+
+function isOfCell({ cell: { id, source, error } }: Report, { cell }: Report): boolean {
+  return id !== '' && id === cell.id && error === cell.error && source.join('\n') === cell.source.join('\n');
 }

@@ -171,6 +171,7 @@ class Runner:
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
+        run.is_captured = True
         started = time.perf_counter_ns()
         if show is None:
             show = display_value if options.output == "" else sys.displayhook

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 FELT = 0.1  # of the launches' time in quick code: less is not worth a word
+PARTS = ("work", "compiling", "python", "overhead")
 PART_FELT = 0.02  # of the run: a smaller part is not named
 MOST_RUNS = 1000  # what takes more runs than these to pay for its compiling is better left to NumPy
 SMALL_EXTENT = "small_extent"  # a variant whose time is that of its trace
@@ -30,7 +31,10 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     compiling += sum(variant["seconds"] for variant in data["variants"] if variant["cause"] != SMALL_EXTENT)
     if not (work or compiling or data["statements"] or data["as_python"]):
         return None
-    result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": max(0.0, seconds - work - compiling)}
+    rest = max(0.0, seconds - work - compiling)
+    by_python = sum(entry["seconds"] for entry in (*data["statements"], *data["as_python"]))
+    python = min(by_python, rest) if recording.is_captured else rest
+    result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python, "overhead": rest - python}
     said = _this_run(result)
     compared = recording.compared
     if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
@@ -46,7 +50,7 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
 def _this_run(parts: Json) -> str:
     """ "10.0 s this run: 227 ms work, 8.2 s compiling, 1.6 s Python"; of threads that ran at once the parts are no sum."""
     seconds = parts["seconds"]
-    named = {name: parts[name] for name in ("work", "compiling", "python") if parts[name] >= PART_FELT * seconds}
+    named = {name: parts[name] for name in PARTS if parts[name] >= PART_FELT * seconds}
     if set(named) <= {"work"} or sum(named.values()) > (1 + PART_FELT) * seconds:
         return text("waited.run", seconds=seconds)
     return text("waited.parts", seconds=seconds, parts=", ".join(text(f"waited.{key}", seconds=n) for key, n in named.items()))

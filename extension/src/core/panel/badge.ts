@@ -23,7 +23,11 @@ export function badgeParts(report: Report): BadgePart[] {
   };
   add('error', 'error', cell.error !== null);
   const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
-  add('time', verdict.repeated ? time : (verdict.waited?.text ?? time), verdict.waited !== null || verdict.seconds !== null);
+  add(
+    'time',
+    verdict.repeated ? time : (verdict.waited?.text ?? time),
+    verdict.waited !== null || verdict.seconds !== null
+  );
   add(
     'numpy',
     verdict.speed?.text ?? `NumPy ${duration(verdict.numpySeconds ?? 0)}`,

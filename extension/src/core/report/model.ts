@@ -29,6 +29,8 @@ const RESUME_MS = 2000;
 /** What the panel knows of one notebook. Takes the messages of the wire, asks again for those it missed. */
 export class NotebookModel {
   readonly changed = new Signal<string | null>();
+  /** The first view was opened, or the last one closed. */
+  readonly shownChanged = new Signal<void>();
   /** Whether the kernel has jitlab loaded; null while unknown. */
   loaded: boolean | null = null;
   epoch = '';
@@ -131,6 +133,7 @@ export class NotebookModel {
       return;
     }
     this.shown = shown;
+    this.shownChanged.emit();
     if (shown) {
       this.resumeNow();
     } else if (this.loaded) {

@@ -10,16 +10,6 @@ export function sameReport(a: Report, b: Report): boolean {
   return size(a) === size(b) && size(a) <= MOST && same(a, b);
 }
 
-/** Whether two reports tell of the same program and plan, whatever was measured. Of what was left out, the counts have to do. */
-export function isAlike(a: Report, b: Report): boolean {
-  const told = ({ cell, verdict, clusters, kernels }: Report): unknown => [
-    [cell.source, cell.error, verdict.lead, verdict.operations, verdict.compiled, verdict.clusters, verdict.kernels],
-    [clusters.map(({ ops }) => ops.length), kernels.map(({ ops }) => ops)]
-  ];
-  const whole = a.ops.length === b.ops.length;
-  return same(told(a), told(b)) && (!whole || a.ops.every(({ name }, index) => name === b.ops[index]?.name));
-}
-
 /** Of plain data: lists, objects, maps; what can only be called says nothing. */
 function same(a: unknown, b: unknown): boolean {
   if (a === b || typeof a === 'function') {

@@ -15,8 +15,8 @@ export class Measure {
       this.refused = '';
     }
     const kernel = this.kernel();
-    const { numpySeconds } = report.verdict;
-    if (!kernel || (numpySeconds !== null && report.numerics.length > 0)) {
+    const isCompared = isMeasured(report);
+    if (!kernel || (isCompared && report.numerics.length > 0)) {
       return null;
     }
     const said = h('span.jl-grow', { role: 'status' }, this.refused || whatIsUnknown(report));
@@ -40,7 +40,7 @@ export class Measure {
     return h(
       'div.jl-measure.jl-note',
       said,
-      numpySeconds === null && button('Measure', 'measure', 'Times NumPy on the cell’s operations, one by one'),
+      !isCompared && button('Measure', 'measure', 'Times the cell by NumPy and compiled, in turns'),
       report.numerics.length === 0 &&
         button('Check', 'check', 'Compares each cluster’s numbers with NumPy’s, and finds who is out of bounds')
     );
@@ -51,11 +51,17 @@ export class Measure {
   private refused = '';
 }
 
-/** What a button beside it can find out; each runs NumPy on the cell's operations once. */
-function whatIsUnknown({ verdict, numerics }: Report): string {
-  const [slow, near] = ['NumPy is not measured', 'the numbers are not checked'];
-  const parts = [verdict.numpySeconds === null ? slow : '', numerics.length === 0 ? near : ''].filter(Boolean);
-  const said = parts.join(', and ').replace(/^t/, 'T');
-  const each = parts.length > 1 ? 'Either' : 'It';
-  return `${said}. ${each} needs one run of the cell’s operations, on copies of its inputs.`;
+/** Pure: how NumPy is beside it is known, of this run or of an earlier one. */
+export function isMeasured({ verdict }: Report): boolean {
+  return verdict.numpySeconds !== null || verdict.speed !== null;
+}
+
+/** What a button beside it can find out. */
+function whatIsUnknown(report: Report): string {
+  const isCompared = isMeasured(report);
+  return report.numerics.length > 0
+    ? 'Not compared with NumPy yet. Measure runs both sides several times, on copies.'
+    : isCompared
+      ? 'Results not checked against NumPy yet. Check runs the cell once more, on copies.'
+      : 'Not compared with NumPy yet. Measure times both, Check compares the results; on copies.';
 }

@@ -74,7 +74,7 @@ export class VerdictView {
   }
 
   private notMeasured(report: Report): HTMLElement[] {
-    const { seconds, numpySeconds, compiled } = report.verdict;
+    const { seconds, numpySeconds, speed, compiled } = report.verdict;
     if (seconds === null || compiled === 0 || report.cell.running) {
       return [];
     }
@@ -82,8 +82,15 @@ export class VerdictView {
     if (measure) {
       return [measure];
     }
-    return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
-      ? [h('p.jl-note.jl-muted', 'NumPy is not measured. ', h('code', '%%jit --compare'), ' runs it once on copies.')]
+    return numpySeconds === null && speed === null && report.cell.source[0]?.startsWith('%%jit') === true
+      ? [
+          h(
+            'p.jl-note.jl-muted',
+            'Not compared with NumPy. ',
+            h('code', '%%jit --compare'),
+            ' measures both, on copies.'
+          )
+        ]
       : [];
   }
 
