@@ -139,6 +139,13 @@ class Run(Record):
     text: str | None = None  #: all of it in words
 
 
+class Peaks(Record):
+    """What the machine reaches at most, as measured once a process: the two lines of a roofline."""
+
+    bytes_per_second: Measured[float]  #: from and to memory
+    flops_per_second: Measured[float]  #: of arithmetic
+
+
 class Advice(Record):
     """What to do next."""
 
@@ -670,6 +677,7 @@ class Report(Record):
     cell: Cell  #: what was recorded
     show: Names = ()  #: the parts that `%%jit --show` chose
     run: Run | None = None  #: of which run it is
+    peaks: Peaks | None = None  #: null: not measured
     verdict: Verdict  #: the short answer
     plans: tuple[Plan, ...]  #: one a trace
     ops: tuple[Op, ...]  #: in program order; those in a loop or branch after it

@@ -480,6 +480,21 @@ def test_plot_has_a_bar_a_kernel():
     assert len(figure.data[3].x) == 4
 
 
+def test_the_plot_draws_the_limits_that_the_report_tells_and_who_works_in_the_caches():
+    data = samples.softmax_report(retraces=0).to_json()
+    slow, fast = data["kernels"][:2]
+    for kernel, seconds in ((slow, 1.0), (fast, 1e-3)):
+        kernel.update(bytes_read=10**9, bytes_written=0, flops=10**9, calls=1, seconds=seconds)
+    data["peaks"] = {"bytes_per_second": 1e10, "flops_per_second": 1e11}
+    figure = Report(data).plot()
+    texts = list(figure.data[3].text)
+    assert slow["name"] in texts and f"{fast['name']}, in cache" in texts
+    roof = figure.data[4]
+    assert roof.name == "this machine: 10.0 GB/s of memory, 100 GFLOP/s"
+    assert list(roof.y)[1:] == [1e11, 1e11] and list(roof.x)[1] == 10
+    assert [trace.name for trace in figure.data if trace.showlegend is not False][:2] == ["bytes read", "bytes written"]
+
+
 def test_a_figure_stands_on_the_ground_of_any_theme():
     layout = samples.softmax_report(retraces=0).plot().layout
     assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0, 0, 0, 0)"

@@ -92,6 +92,7 @@ def report_json(recording: Recording) -> Json:
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": []},
         "run": origin(recording.began),
+        "peaks": peaks and {"bytes_per_second": peaks.bytes_per_second, "flops_per_second": peaks.flops_per_second},
     }
     _add_savings(data["retraces"])
     _color(data, alike)

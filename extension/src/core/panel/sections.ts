@@ -1,6 +1,7 @@
 import { ClustersView } from '../sections/clusters/view';
 import { CodeView } from '../sections/code/view';
 import { CompareView } from '../sections/compare/view';
+import { RooflineView } from '../sections/roofline/view';
 import { RetracesView } from '../sections/retraces/view';
 import type { SectionKind } from './section';
 import { TimelineView } from '../sections/timeline/view';
@@ -16,5 +17,6 @@ export const SECTIONS: readonly SectionKind[] = [
     ...{ id: 'what-if', title: 'What-if', key: '6', column: 2, table: true, view: WhatIfView },
     ...{ asks: true, jobs: ['whatif', 'sweep'] }
   },
-  { id: 'compare', title: 'Compare', key: '7', column: 2, table: true, asks: true, view: CompareView }
+  { id: 'compare', title: 'Compare', key: '7', column: 2, table: true, asks: true, view: CompareView },
+  { id: 'roofline', title: 'Roofline', key: '8', column: 2, table: true, view: RooflineView }
 ];

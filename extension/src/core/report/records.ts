@@ -6,15 +6,18 @@ import { amount, choice, flag, list, maybe, number, numbers } from '../base/read
 import { positions, record, records, text, texts, words } from '../base/read';
 import type { Json } from '../base/read';
 
-export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), plans: records(v.plans).map(readPlan),
-  kernels: records(v.kernels).map(readKernel), boundaries: records(v.boundaries).map(readBoundary),
-  temporaries: records(v.temporaries).map(readTemporary), numerics: records(v.numerics).map(readChecked),
-  fallbacks: records(v.fallbacks).map(readFallback), statements: records(v.statements).map(readStatement),
-  asPython: records(v.as_python).map(readAsPython), loops: records(v.loops).map(readLoop),
-  sources: records(v.sources).map(readSource), summary: maybe(v.summary, readSummary) });
+export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), peaks: maybe(v.peaks, readPeaks),
+  plans: records(v.plans).map(readPlan), kernels: records(v.kernels).map(readKernel),
+  boundaries: records(v.boundaries).map(readBoundary), temporaries: records(v.temporaries).map(readTemporary),
+  numerics: records(v.numerics).map(readChecked), fallbacks: records(v.fallbacks).map(readFallback),
+  statements: records(v.statements).map(readStatement), asPython: records(v.as_python).map(readAsPython),
+  loops: records(v.loops).map(readLoop), sources: records(v.sources).map(readSource),
+  summary: maybe(v.summary, readSummary) });
 export const readCell = (v: Json) => ({ id: text(v.id), title: text(v.title), source: texts(v.source),
   running: flag(v.running), error: text(v.error) || null });
 export const readRun = (v: Json) => ({ at: text(v.at), text: text(v.text) });
+export const readPeaks = (v: Json) => ({ bytesPerSecond: amount(v.bytes_per_second),
+  flopsPerSecond: amount(v.flops_per_second) });
 export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amount(v.operations),
   compiled: amount(v.compiled), clusters: amount(v.clusters), kernels: amount(v.kernels), host: amount(v.host),
   retraces: amount(v.retraces), /** seconds */ seconds: number(v.seconds),
@@ -49,14 +52,14 @@ export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text
   rest: words(v.rest), sizeIn: text(v.size_in) });
 export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
-  perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), cluster: text(v.cluster), ops: texts(v.ops),
-  kind: text(v.kind), lines: numbers(v.lines), bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak)
-  });
+  /** flops */ flops: amount(v.flops), perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan),
+  cluster: text(v.cluster), ops: texts(v.ops), kind: text(v.kind), lines: numbers(v.lines),
+  bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak) });
 export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
-  perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), ops: texts(v.ops), kernels: texts(v.kernels),
-  reason: readReason(record(v.reason)), lines: numbers(v.lines), color: amount(v.color), device: text(v.device),
-  opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
+  /** flops */ flops: amount(v.flops), perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan),
+  ops: texts(v.ops), kernels: texts(v.kernels), reason: readReason(record(v.reason)), lines: numbers(v.lines),
+  color: amount(v.color), device: text(v.device), opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
 export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
   plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
   flip: maybe(v.flip, readMessage) });

@@ -29,6 +29,7 @@ export type History = Of<'readHistory'>;
 export type Kernel = Of<'readKernel'>;
 export type Next = Of<'readAdvice'>;
 export type Operation = Of<'readOp'>;
+export type Peaks = Of<'readPeaks'>;
 export type Reaching = Of<'readReaching'>;
 export type Reason = Of<'readReason'>;
 export type Source = Of<'readSource'>;

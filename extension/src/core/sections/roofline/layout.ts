@@ -1,0 +1,283 @@
+import { grouped } from '../../base/format';
+import { colorsOf } from '../../report/colors';
+import type { Kernel, Peaks, Report } from '../../report/report';
+import {
+  box,
+  clusterMark,
+  words,
+  type Item,
+  type Mark,
+  type Measure,
+  type Picture,
+  type Shape
+} from '../../base/shapes';
+
+/** A kernel that ran and counts operations: how many a byte, and how many a second. */
+export interface RoofPoint {
+  kernel: Kernel;
+  /** `k0`, or `cluster_1 k0` where several clusters have one. */
+  name: string;
+  mark: Mark;
+  intensity: number;
+  rate: number;
+  /** Of what the machine allows at this intensity; above 1 its bytes came from the caches. Null where no limit is known. */
+  ofRoof: number | null;
+}
+
+/** Of fewer operations a byte a kernel moves data, and nothing else: its mark would stretch the axis. */
+const LEAST = 1e-3;
+
+export interface Roofline {
+  points: RoofPoint[];
+  /** Kernels that ran and count next to no operations, or whose bytes only a run counts. */
+  others: string[];
+  peaks: Peaks | null;
+}
+
+/** Pure: where the kernels stand, of alike plans together, the slowest first. */
+export function rooflineOf(report: Report): Roofline {
+  const colors = colorsOf(report);
+  const like = new Map(report.plans.map(({ name, like }) => [name, like || name]));
+  const merged = new Map<string, Kernel>();
+  for (const kernel of report.kernels) {
+    const key = [like.get(kernel.plan) ?? kernel.plan, kernel.cluster, kernel.name].join('\n');
+    const known = merged.get(key);
+    const seconds = known?.seconds == null ? kernel.seconds : known.seconds + (kernel.seconds ?? 0);
+    merged.set(key, { ...(known ?? kernel), seconds, calls: (known?.calls ?? 0) + kernel.calls });
+  }
+  const ran = [...merged.values()].filter(({ seconds, calls }) => (seconds ?? 0) > 0 && calls > 0);
+  const alone = new Set(ran.map(({ name }) => name)).size === ran.length;
+  const { peaks } = report;
+  const points: RoofPoint[] = [];
+  const others: string[] = [];
+  for (const kernel of ran) {
+    const name = alone ? kernel.name : `${kernel.cluster} ${kernel.name}`;
+    const moved = kernel.bytesRead + kernel.bytesWritten;
+    if (kernel.flops < LEAST * moved || moved === 0 || kernel.perTurn) {
+      others.push(name);
+      continue;
+    }
+    const [intensity, rate] = [kernel.flops / moved, (kernel.flops * kernel.calls) / (kernel.seconds ?? 1)];
+    const mark = clusterMark(colors(kernel.cluster, kernel.name) ?? 0);
+    points.push({ kernel, name, mark, intensity, rate, ofRoof: peaks && rate / roofAt(peaks, intensity) });
+  }
+  points.sort((a, b) => (b.kernel.seconds ?? 0) - (a.kernel.seconds ?? 0));
+  return { points, others, peaks };
+}
+
+/** Operations a second that memory and arithmetic allow. */
+export function roofAt({ bytesPerSecond, flopsPerSecond }: Peaks, intensity: number): number {
+  return Math.min(intensity * bytesPerSecond, flopsPerSecond);
+}
+
+/** `25 GFLOP/s` */
+export function flopRate(rate: number): string {
+  return scaled(rate, 'FLOP/s');
+}
+
+function scaled(value: number, unit: string): string {
+  const [prefix, size] = (
+    [
+      ['T', 1e12],
+      ['G', 1e9],
+      ['M', 1e6],
+      ['k', 1e3]
+    ] as const
+  ).find(([, least]) => value >= least) ?? ['', 1];
+  const number = value / size;
+  return `${number >= 100 ? grouped(Math.round(number)) : String(Number(number.toPrecision(2)))} ${prefix}${unit}`;
+}
+
+/** `in cache` where it is faster than memory, `35 % of the limit` else; "" where nothing is known. */
+export function roofText({ ofRoof, kernel }: RoofPoint): string {
+  if (ofRoof === null) {
+    return '';
+  }
+  return isInCache({ ofRoof, kernel })
+    ? 'in cache'
+    : `${ofRoof < 0.01 ? '< 1' : Math.round(100 * ofRoof)} % of the limit`;
+}
+
+/** Its bytes came faster than memory gives them. */
+function isInCache({ ofRoof, kernel }: Pick<RoofPoint, 'ofRoof' | 'kernel'>): boolean {
+  return ofRoof !== null && (ofRoof > 1 || kernel.bound === 'cache');
+}
+
+const HEIGHT = 230;
+const TOP = 16;
+const BOTTOM = 34;
+const LEFT = 62;
+const RIGHT = 10;
+const SIZE = 10;
+
+/** Pure: both axes logarithmic; the machine's two lines, and each kernel a mark below, or above where it works in the caches. */
+export function layoutRoofline(
+  { points, peaks }: Roofline,
+  width: number,
+  measure: Measure,
+  lit: (kernel: Kernel) => boolean
+): Picture & { items: Item[] } {
+  const knee = peaks ? [peaks.flopsPerSecond / peaks.bytesPerSecond] : [];
+  const [x, xs] = scaleOf([...points.map(({ intensity }) => intensity), ...knee], LEFT, width - RIGHT, 2);
+  const roof = peaks ? [peaks.flopsPerSecond] : [];
+  const [y, ys] = scaleOf([...points.map(({ rate }) => rate), ...roof], HEIGHT - BOTTOM, TOP, 2);
+  const shapes: Shape[] = [...axes(width, x, xs, y, ys, measure)];
+  const taken: Area[] = [];
+  if (peaks) {
+    shapes.push(...roofShapes(peaks, width, x, xs, y, ys, measure, taken));
+  }
+  const items: Item[] = [];
+  const marks = points.map(point => ({ point, left: x(point.intensity) - SIZE / 2, top: y(point.rate) - SIZE / 2 }));
+  taken.push(...marks.map(({ left, top }) => ({ left, top, right: left + SIZE, bottom: top + SIZE })));
+  for (const { point, left, top } of marks) {
+    const { kernel, name, mark } = point;
+    const isLit = lit(kernel);
+    shapes.push(box(left, top, SIZE, SIZE, { mark, stroke: isLit ? 'link' : 'bg', thickness: isLit ? 2 : 1 }));
+    const text = isInCache(point) ? `${name}, in cache` : name;
+    const place = placeOf(measure(text, 'note'), left, top, width, taken, isInCache(point));
+    if (place) {
+      taken.push(place);
+      shapes.push(words(place.left, place.bottom - 2, text, isLit ? 'name' : 'note', 'text'));
+    }
+    const said = [flopRate(point.rate), `${Number(point.intensity.toPrecision(2))} operations a byte`, roofText(point)];
+    const label = `${name}: ${said.filter(Boolean).join(', ')}.`;
+    items.push({
+      id: kernel.name,
+      kind: 'kernel',
+      label,
+      level: 1,
+      x: left - 6,
+      y: top - 6,
+      width: SIZE + 12,
+      height: SIZE + 12
+    });
+  }
+  return { width, height: HEIGHT, shapes, items };
+}
+
+interface Area {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** Beside a mark, where nothing else stands; null where there is no room. */
+function placeOf(
+  wide: number,
+  left: number,
+  top: number,
+  width: number,
+  taken: readonly Area[],
+  above: boolean
+): Area | null {
+  const [middle, height] = [left + SIZE / 2, 13];
+  const [right, before, over, under] = [
+    [left + SIZE + 4, top - 2],
+    [left - wide - 4, top - 2],
+    [middle - wide / 2, top - height - 1],
+    [middle - wide / 2, top + SIZE + 1]
+  ] as const;
+  const places = above ? [before, over, right, under] : [right, under, before, over]; // away from the roof
+  return (
+    places
+      .map(([x, y]) => ({ left: x, top: y, right: x + wide, bottom: y + height }))
+      .find(
+        one =>
+          one.left >= LEFT &&
+          one.right <= width &&
+          one.top >= 0 &&
+          one.bottom <= HEIGHT - BOTTOM &&
+          taken.every(
+            other =>
+              one.right < other.left || one.left > other.right || one.bottom < other.top || one.top > other.bottom
+          )
+      ) ?? null
+  );
+}
+
+type Scale = (value: number) => number;
+
+/** From some values to pixels, with `spare` times as much room at either end; and the first and last value of the axis. */
+function scaleOf(values: readonly number[], from: number, to: number, spare: number): [Scale, [number, number]] {
+  const known = values.filter(value => value > 0);
+  const [low, high] = known.length ? [Math.min(...known) / spare, Math.max(...known) * spare] : [0.1, 10];
+  const size = (to - from) / Math.log10(high / low);
+  return [value => from + Math.log10(value / low) * size, [low, high]];
+}
+
+function axes(
+  width: number,
+  x: Scale,
+  [left, right]: [number, number],
+  y: Scale,
+  [low, high]: [number, number],
+  measure: Measure
+): Shape[] {
+  const shapes: Shape[] = [];
+  const floor = HEIGHT - BOTTOM;
+  let free = -Infinity;
+  for (const value of decades(left, right)) {
+    const at = Math.round(x(value)) + 0.5;
+    shapes.push({ shape: 'stroke', path: `M${at} ${TOP}V${floor}`, ink: 'line' });
+    const text = String(Number(value.toPrecision(1)));
+    if (at - measure(text, 'note') / 2 > free) {
+      shapes.push(words(at, floor + 14, text, 'note', 'muted', 'center'));
+      free = at + measure(text, 'note') / 2 + 6;
+    }
+  }
+  const all = decades(low, high);
+  all.forEach((value, index) => {
+    const at = Math.round(y(value)) + 0.5;
+    shapes.push({ shape: 'stroke', path: `M${LEFT} ${at}H${width - RIGHT}`, ink: 'line' });
+    if (index === all.length - 1 || y(value) - y(all[index + 1] ?? value) > 14) {
+      shapes.push(words(LEFT - 4, at + 4, flopRate(value).replace('FLOP/s', ''), 'note', 'muted', 'right'));
+    }
+  });
+  shapes.push(
+    words(0, 10, 'FLOP/s', 'note', 'muted'),
+    words(width - RIGHT, HEIGHT - 4, 'operations a byte', 'note', 'muted', 'right')
+  );
+  return shapes;
+}
+
+function decades(low: number, high: number): number[] {
+  const all: number[] = [];
+  for (let power = Math.ceil(Math.log10(low)); power <= Math.log10(high); power++) {
+    all.push(10 ** power);
+  }
+  return all;
+}
+
+function roofShapes(
+  peaks: Peaks,
+  width: number,
+  x: Scale,
+  [left, right]: [number, number],
+  y: Scale,
+  [low]: [number, number],
+  measure: Measure,
+  taken: Area[]
+): Shape[] {
+  const { bytesPerSecond, flopsPerSecond } = peaks;
+  const knee = flopsPerSecond / bytesPerSecond;
+  const start = Math.max(left, low / bytesPerSecond);
+  const path = `M${x(start)} ${y(start * bytesPerSecond)}L${x(knee)} ${y(flopsPerSecond)}H${x(right)}`;
+  const [memory, arithmetic] = [`memory ${scaled(bytesPerSecond, 'B/s')}`, `arithmetic ${flopRate(flopsPerSecond)}`];
+  const top = y(flopsPerSecond) - 4;
+  const shapes: Shape[] = [{ shape: 'stroke', path, ink: 'text', thickness: 1.5 }];
+  const end = width - RIGHT;
+  shapes.push(words(end, top, arithmetic, 'note', 'muted', 'right'));
+  taken.push({ left: end - measure(arithmetic, 'note'), top: top - 10, right: end, bottom: top + 3 });
+  const middle = Math.sqrt(start * knee);
+  const [mx, my] = [x(middle), y(middle * bytesPerSecond)];
+  const wide = measure(memory, 'note');
+  if (mx - wide - 12 > LEFT) {
+    shapes.push(words(mx - 12, my - 4, memory, 'note', 'muted', 'right'));
+    taken.push({ left: mx - 12 - wide, top: my - 14, right: mx - 12, bottom: my - 1 });
+  } else {
+    shapes.push(words(mx + 14, my + 16, memory, 'note', 'muted'));
+    taken.push({ left: mx + 14, top: my + 6, right: mx + 14 + wide, bottom: my + 19 });
+  }
+  return shapes;
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flopRate, layoutRoofline, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/layout';
+import softmax from './fixtures/softmax.json';
+import { measure, misplaced, report } from './helpers';
+
+/** Kernels whose roof and reach are known: memory 10 GB/s, arithmetic 100 GFLOP/s, so the knee is at 10 operations a byte. */
+const PEAKS = { bytes_per_second: 1e10, flops_per_second: 1e11 };
+const PLANTED = [
+  { name: 'k0', flops: 1e9, bytes: 1e9, seconds: 0.2, reaches: '50 % of the limit' },
+  { name: 'k1', flops: 1e11, bytes: 1e9, seconds: 4, reaches: '25 % of the limit' },
+  { name: 'k2', flops: 1e9, bytes: 1e9, seconds: 0.05, reaches: 'in cache' },
+  { name: 'k3', flops: 8, bytes: 1e9, seconds: 0.1, reaches: '' }
+];
+
+function planted(peaks: typeof PEAKS | null) {
+  const [kernel] = softmax.kernels;
+  const kernels = PLANTED.map(({ name, flops, bytes, seconds }) => ({
+    ...kernel,
+    ...{ name, flops, bytes_read: bytes / 2, bytes_written: bytes / 2, calls: 1, seconds, bound: null, of_peak: null }
+  }));
+  return report({ ...softmax, kernels, peaks });
+}
+
+test('a kernel stands below the roof by what it reaches, and above it is in the caches', () => {
+  const { points, others } = rooflineOf(planted(PEAKS));
+  const wanted = PLANTED.filter(({ reaches }) => reaches).sort((a, b) => b.seconds - a.seconds);
+  assert.deepEqual(
+    points.map(point => [point.name, roofText(point)]),
+    wanted.map(({ name, reaches }) => [name, reaches])
+  );
+  assert.deepEqual(others, ['k3']);
+  assert.deepEqual([roofAt({ bytesPerSecond: 1e10, flopsPerSecond: 1e11 }, 1), flopRate(2.5e10)], [1e10, '25 GFLOP/s']);
+});
+
+test('the picture has a mark a kernel and no text on another, at every width, with and without limits', () => {
+  for (const width of [216, 356, 536, 700]) {
+    for (const peaks of [PEAKS, null]) {
+      const roof = rooflineOf(planted(peaks));
+      const picture = layoutRoofline(roof, width, measure, () => false);
+      assert.deepEqual(misplaced(picture), [], `${width}`);
+      assert.equal(picture.shapes.filter(shape => shape.shape === 'box').length, roof.points.length);
+      assert.equal(
+        picture.shapes.some(shape => shape.shape === 'stroke' && shape.thickness === 1.5),
+        peaks !== null
+      );
+      assert.ok(picture.items.every(({ x, width: wide }) => x >= 0 && x + wide <= width));
+    }
+  }
+});
+
+test('calls of traces with the same plan are one mark', () => {
+  const json = planted(PEAKS);
+  const one = rooflineOf(json).points.find(({ name }) => name === 'k0');
+  const [plan] = json.plans;
+  assert.ok(plan && one);
+  const [first, again] = ['first', 'again'].map(name => json.kernels.map(kernel => ({ ...kernel, plan: name })));
+  assert.ok(first && again);
+  const plans = ['first', 'again'].map(name => ({ ...plan, name, like: 'first' }));
+  const both = rooflineOf({ ...json, plans, kernels: [...first, ...again] }).points;
+  assert.deepEqual([both.length, both.find(({ name }) => name === 'k0')?.rate], [3, one.rate]);
+});
