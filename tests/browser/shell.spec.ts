@@ -200,6 +200,12 @@ test('every key is a command: the list shows them, and one that was changed work
   await expect(keys).toContainText('Pin or unpin the cell');
   await lab.page.keyboard.press('Escape');
   await expect(keys).toBeHidden();
+  // On a German keyboard the sign stands on another key: the sign counts.
+  const german = { key: '?', code: 'Minus', keyCode: 219, shiftKey: true, bubbles: true, cancelable: true };
+  await lab.section('Clusters').getByRole('button').first().dispatchEvent('keydown', german);
+  await expect(keys).toContainText('Pin or unpin the cell');
+  await lab.page.keyboard.press('Escape');
+  await expect(keys).toBeHidden();
   await expect(lab.section('Clusters').getByRole('button').first()).toBeFocused();
   const pin = lab.panel.getByRole('button', { name: /pin this cell/i });
   await lab.page.keyboard.press('p');

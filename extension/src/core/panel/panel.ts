@@ -4,7 +4,7 @@ import { some } from '../base/format';
 import { Head } from './head';
 import { KeyHelp } from './help';
 import { PANEL_ICONS } from '../base/icons';
-import { isMade, keyOf } from './keys';
+import { isMade, keyName, keyOf, press, type Key } from './keys';
 import type { CellState } from '../report/model';
 import { OpenSections } from './open-sections';
 import type { PanelActions, PanelOptions, PanelState } from './panel-state';
@@ -280,8 +280,15 @@ export class PanelView {
       this.element.addEventListener(
         'keydown',
         event => {
-          if (!isMade(event) && !isTyping(event.target) && (runKey(event) || keyOf(event))) {
+          if (isMade(event) || isTyping(event.target)) {
+            return;
+          }
+          const key = runKey(event) ? null : keyOf(event);
+          if (key !== undefined) {
             consume(event);
+          }
+          if (key && this.isElsewhere(key)) {
+            press(key, event.target as Element);
           }
         },
         true
@@ -298,6 +305,11 @@ export class PanelView {
       window.addEventListener(name, release);
       this.ends.push(() => window.removeEventListener(name, release));
     }
+  }
+
+  /** Signs stand on other keys of other keyboards, where no command looks for them: the sign counts, as long as it is the command's. */
+  private isElsewhere(key: Key): boolean {
+    return /^[^\w\s]$/.test(key.key) && this.actions?.nameOf?.(key) === keyName(key);
   }
 
   private onKey(event: KeyboardEvent): void {
