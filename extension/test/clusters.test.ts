@@ -27,9 +27,9 @@ test('boxes stand in program order, the host between its clusters', () => {
   assert.deepEqual(
     part.edges.map(edge => [edge.from, edge.to, edge.name]),
     [
-      [0, 1, 'neg'],
-      [1, 2, 'argpartition'],
-      [0, 2, 'div']
+      [0, 1, 'Neg'],
+      [1, 2, 'ArgPartition'],
+      [0, 2, 'RealDiv']
     ]
   );
 });
@@ -308,9 +308,12 @@ test('a kernel faster than memory is told without a rate that memory cannot have
 
 test('an operation, the value on an arrow and one in memory are called as the program calls them', () => {
   const called = (name: string): string => ({ div: 'p', neg: 'loss' })[name] ?? '';
-  const json = report({ ...softmax, ops: softmax.ops.map(op => ({ ...op, called: called(op.name) })) });
+  const json = report({
+    ...softmax,
+    ops: softmax.ops.map(op => ({ ...op, called: called(op.name), written: 'x / y' }))
+  });
   const op = json.ops.find(({ name }) => name === 'div');
-  assert.match(op ? describe(op) : '', /^p \(RealDiv\), line 6, k0/);
+  assert.match(op ? describe(op) : '', /^p = x \/ y, line 6, k0/);
   const names = flowOf(json).parts.flatMap(({ edges }) => edges.map(({ name }) => name));
   assert.ok(names.includes('loss') && !names.includes('neg'));
   const memory = memoryRows({
@@ -329,6 +332,6 @@ test('an operation, the value on an arrow and one in memory are called as the pr
   });
   assert.deepEqual(
     memory.rows.map(({ name }) => name),
-    ['p → take, loss']
+    ['p → x / y, loss']
   );
 });

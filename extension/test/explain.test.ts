@@ -122,7 +122,7 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
   assert.ok(asks[1]?.edges.every(([producer]) => producer === 'exp'));
   assert.deepEqual(
     asks.map(({ title }) => title),
-    ['Cut z (Sub) from p (Exp) (line 6)', 'Cut p (Exp) from Sum and p (RealDiv) (line 6)', 'Keep p (Exp) out (line 6)']
+    ['Cut z from p (line 6)', 'Cut p from p.sum(axis=1, keepdims=True) and p (line 6)', 'Keep p out (line 6)']
   );
   const words = new Map([
     ['exp', 'e'],
@@ -132,7 +132,7 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
   const spoken = { ...json, ops: json.ops.map(op => ({ ...op, called: words.get(op.name) ?? '' })) };
   assert.deepEqual(
     askable(spoken, new Links(spoken), 'exp')?.asks.map(({ title }) => title),
-    ['Cut Sub from e (Exp) (line 6)', 'Cut e (Exp) from Sum and p (RealDiv) (line 6)', 'Keep e (Exp) out (line 6)']
+    ['Cut X @ W - m from e (line 6)', 'Cut e from Sum and p (line 6)', 'Keep e out (line 6)']
   );
   const edge = askable(json, links, 'edge:exp→sum');
   assert.deepEqual(edge?.asks[0] && requestOf(edge.asks[0], 'c4'), {
@@ -211,7 +211,7 @@ test('the lines that keep a change say where they go, and a step what the progra
   assert.equal(one && keepTitle(one), 'Lines that keep it fused, for line 2 of b.py');
   const path = [{ name: 'sin', op: 'Sin', called: 't', lines: [7], cluster: '' }];
   const refused = readAnswer({ refusal: { code: 'cycle', text: '', path } });
-  assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · Sin · line 7, host']);
+  assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · line 7, host']);
 });
 
 test('of a sweep the cuts that can be measured are ranked, the others counted', () => {

@@ -33,7 +33,7 @@ test('a kernel over several lines costs once, for all of them: the others say wi
 test('a line that a cluster and the host share has both marks', () => {
   const mark = lineMarks(report(softmax)).find(({ line: at }) => at === 8);
   assert.deepEqual([mark?.host, mark?.color], [true, 1]);
-  assert.match(mark?.label ?? '', /ArgPartition runs on the host/);
+  assert.match(mark?.label ?? '', /ArgPartition runs in NumPy/);
 });
 
 test('a line in which several kernels begin costs their sum, and says what each takes', () => {

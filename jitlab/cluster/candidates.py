@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, because, in_words, told_kind
+from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, because, in_words, told_node
 from jitlab.ops.host_operations import HostCall, Item
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.library_operations import Library
@@ -268,7 +268,7 @@ def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | N
     if is_control(inner):
         return replace(reason, code=code, evidence=(node.op.name, *reason.evidence[1:]))
     evidence = (node.op.name, inner.op.name, reason.code.name.lower())
-    return because(code, "in_body", evidence, inner=told_kind(inner, lines=True), why=reason.text)
+    return because(code, "in_body", evidence, inner=told_node(inner, lines=True), why=reason.text)
 
 
 def _effect(node: Node) -> Reason | None:

@@ -33,7 +33,6 @@ from jitlab.ir import (
     computed_again,
     name_values,
     reordered,
-    told_kind,
     told_node,
 )
 from jitlab.ir.graphs.graph import symbols_of
@@ -279,7 +278,7 @@ class _Result:
                         edges.append(Edge(producer, consumer, reason, size))
                         continue
                 out = [node for node in (producer, consumer) if node not in cluster_of]
-                names = " and ".join(map(told_kind, out))
+                names = " and ".join(map(told_node, out))
                 reason = because(Apart.NOT_COMPILED, evidence=tuple(n.name for n in out), names=names)
                 edges.append(Edge(producer, consumer, reason, size))
         return edges
@@ -292,11 +291,11 @@ class _Result:
         elif code is Apart.CYCLE:
             shown = [node in cluster_of for node in nodes]
             evidence = tuple(cluster_of[n].name if inside else n.name for n, inside in zip(nodes, shown, strict=True))
-            host = [told_kind(node) for node, inside in zip(nodes, shown, strict=True) if not inside]
+            host = [told_node(node) for node, inside in zip(nodes, shown, strict=True) if not inside]
             args = {"through": host[0] if host else evidence[0]}
         elif code is Apart.SIZE:
             args = {"count": evidence[0], "most": evidence[1]}
         else:
-            waits = {"waits": told_kind(nodes[0])} if code is Apart.CROSS_DEVICE else {}
+            waits = {"waits": told_node(nodes[0])} if code is Apart.CROSS_DEVICE else {}
             args = {"one": str(evidence[0]), "other": str(evidence[1]), **waits}
         return because(code, evidence=evidence, **args)

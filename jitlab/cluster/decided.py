@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from jitlab.ir import DECISIONS, Decision, Graph, Node, Overrides, inner_nodes, is_operation
+from jitlab.ir import DECISIONS, Decision, Graph, Node, Overrides, inner_nodes, is_operation, is_written
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
 
@@ -60,5 +60,6 @@ def edges_to(
 
 
 def answers_to(node: Node, name: str, wanted: str) -> bool:
-    """Is it of this kind, or of this name?"""
-    return wanted.lower() == node.op.name.lower() or wanted in (name, node.name)
+    """Is it of this kind, or of this name, or written so?"""
+    kinds = node.op.name.lower(), node.op.word
+    return wanted in (name, node.name) or wanted.lower() in kinds or is_written(wanted, node.called)

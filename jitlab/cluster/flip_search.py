@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jitlab import messages
-from jitlab.ir import LARGEST, Apart, Change, Clustering, ClusteringOptions, Edge, Flip, Node, Stays, told_kind, told_node
+from jitlab.ir import LARGEST, Apart, Change, Clustering, ClusteringOptions, Edge, Flip, Node, Stays, told_node
 from jitlab.messages import Message
 from jitlab.support.lazy import lazy
 
@@ -78,7 +78,7 @@ class Advisor:
         for flip, trial, options in self._for_node(node, scope):
             said = flip.said
             if f"{said.name}_of" in messages.codes("flip"):
-                said = Message(f"{said.code}_of", {**said.args, "name": told_kind(node)})
+                said = Message(f"{said.code}_of", {**said.args, "name": told_node(node)})
             yield replace(flip, said=said), trial, options
 
     def _for_node(self, node: Node, scope: str | None = None) -> Iterator[Proposal]:
@@ -110,7 +110,7 @@ class Advisor:
         elif code is Stays.SLOW and self._all_compile():
             yield _flip(Change.MUST), Trial(), replace(options, slow=True)
         elif code is Stays.DTYPE and _has_a_loop_for_floats(node):
-            yield _flip(Change.CAST, (node.name,), "float64", kind=told_kind(node)), Trial(compiled=frozenset([node])), options
+            yield _flip(Change.CAST, (node.name,), "float64", kind=told_node(node)), Trial(compiled=frozenset([node])), options
         elif code is Stays.DEPTH and unsupported(node) is None:
             yield _flip(Change.NEST_LESS, value=options.deepest), Trial(), replace(options, deepest=None)
         elif code is Stays.NO_COMPILER:
@@ -225,7 +225,7 @@ class Advisor:
     def _on_device(self, nodes: Iterable[Node], like: Node) -> Proposal:
         device = device_text(self.study.device(like))
         attrs = {node: {**self.study.attrs(node), "device": device} for node in nodes if node.name}
-        kinds = " and ".join(map(told_kind, attrs))
+        kinds = " and ".join(map(told_node, attrs))
         flip = _flip(Change.PLACE, tuple(node.name for node in attrs), device, kinds=kinds)
         return flip, Trial(attrs), self.options
 

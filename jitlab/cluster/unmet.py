@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 from jitlab.errors import OptionError
-from jitlab.ir import Decision, Graph, Node, Source, told_kind
+from jitlab.ir import Decision, Graph, Node, Source, told_node
 from jitlab.support.later import Later
 
 from .decided import answers_to, edges_to, is_inside, named
@@ -82,7 +82,7 @@ def _cause(key: Asked, decisions: list[Decision], before: dict[Node, str], after
     gone = next(_edges(before, key, decisions), None)
     if gone is not None:
         left = _listed(inside, after)
-        why = f"{told_kind(gone[0], lines=True)} was captured, but simplifying the program left no edge from it to {b}"
+        why = f"{told_node(gone[0], lines=True)} was captured, but simplifying the program left no edge from it to {b}"
         return why, f"one of the edges that are left: {left}" if left else "leave the pair out: no edge is left inside"
     here = {node: name for node, name in names.items() if inside(node)}
     if not here:
@@ -92,7 +92,7 @@ def _cause(key: Asked, decisions: list[Decision], before: dict[Node, str], after
             continue
         there = next((node for node, name in names.items() if answers_to(node, name, end)), None)
         if there is not None:
-            return f"{told_kind(there, lines=True)} is made outside, and both ends have to be made inside", "a larger block"
+            return f"{told_node(there, lines=True)} is made outside, and both ends have to be made inside", "a larger block"
         words = list(dict.fromkeys(word for node, name in here.items() for word in (node.op.name, name)))
         near = difflib.get_close_matches(end.lower(), [word.lower() for word in words], MOST, 0.6)
         found = [word for word in words if word.lower() in near] or list(dict.fromkeys(node.op.name for node in here))
@@ -100,7 +100,7 @@ def _cause(key: Asked, decisions: list[Decision], before: dict[Node, str], after
         return f"no operation made inside has the kind or the name {end}", f"one of those that are: {shown}"
     turned = next(_edges(after, (key[0], option, b, a), decisions), None)
     if turned is not None:
-        why = f"the edge goes from {told_kind(turned[0])} to {told_kind(turned[1])}"
+        why = f"the edge goes from {told_node(turned[0])} to {told_node(turned[1])}"
         return why, f'the other way round: {option}=("{b}", "{a}")'
     left = _listed(inside, after, a, b) or _listed(inside, after)
     hint = f"one of the edges there are: {left}" if left else "leave the pair out: there is no edge inside"

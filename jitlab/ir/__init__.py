@@ -6,7 +6,7 @@ Parts, in the order of the data: types, size_facts, extents, bounds, options, te
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, alike, bind_extents, evaluate_extent, plain, poly, symbol_of
 from .graphs.bodies import Nest, every_node, inner_nodes
-from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
+from .graphs.called import expression, is_written, line_of, name_values, of_one_expression, told, told_node, written
 from .graphs.graph import (
     Graph,
     Node,
@@ -165,6 +165,8 @@ __all__ = [
     "interpret",
     "located",
     "is_one",
+    "is_written",
+    "line_of",
     "name_values",
     "node_def",
     "of_one_expression",
@@ -181,6 +183,6 @@ __all__ = [
     "same_extent",
     "same_shape",
     "told",
-    "told_kind",
     "told_node",
+    "written",
 ]

@@ -12,7 +12,7 @@ from .block import is_control, overwritten
 
 def called(node: Node) -> str:
     """`u` for a variable that a loop carries or an array that is changed, "the result of the branch" where a side makes it,
-    else the program's name or expression with the operation's: "`inv6` (realdiv_1)"."""
+    else the program's name or expression."""
     inside = _carried(node)
     if inside is not None:
         return f"`{inside}`"
@@ -20,7 +20,12 @@ def called(node: Node) -> str:
         base = _changed(node)
         return f"`{base}`" if base else "the result of the branch"
     base = _changed(node)
-    return f"`{base}`" if base else _made_in(node) or told(node.name.removesuffix("_moved"), node.called, node.within)
+    return f"`{base}`" if base else _made_in(node) or told(_name(node), node.called, node.within)
+
+
+def _name(node: Node) -> str:
+    """A parameter has the program's name, an operation NumPy's."""
+    return node.name if node.op.is_parameter else str(node.op.word)
 
 
 def stands_before(a: Node, b: Node) -> bool:

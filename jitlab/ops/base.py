@@ -19,6 +19,15 @@ from .emitter import Emitter
 Operands = Sequence[tuple[Any, ...]]
 
 
+#: Ufuncs that a program writes as operators, and one that it writes in short.
+SYMBOLS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%", "power": "**",
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "invert": "~",
+    "absolute": "abs", "conjugate": "conj",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Work of one operation on whole arrays: floating-point operations and bytes, each distinct element counted once."""
@@ -38,6 +47,7 @@ class Operation:
     """
 
     tf_name: ClassVar[str | None] = None  # TensorFlow's name where it has one (`AddV2`); else the class name
+    numpy_word: ClassVar[str] = ""  # what `word` is, where that is not the class's name in small letters
     is_parameter: ClassVar[bool] = False
     has_effects: ClassVar[bool] = False
     may_raise: ClassVar[bool] = False  # what its operands hold may make it raise: it runs although nobody reads its result
@@ -65,6 +75,11 @@ class Operation:
     def stem(self) -> str:
         """What nodes of this operation are called: `add`, `add_1`, ..."""
         return type(self).__name__.lower() if self.tf_name else self.name.lower()
+
+    @property
+    def word(self) -> str:
+        """What a program that uses NumPy writes for it: `+`, `sqrt`, `where`, `[...]`."""
+        return self.numpy_word or type(self).__name__.lower()
 
     def numpy(self, *arrays: Any) -> Any:
         """The meaning, in NumPy; every test compares with this."""
@@ -121,6 +136,11 @@ class Elementwise(Operation, family=True):
         super().__init_subclass__(**options)
         if "ufunc" in vars(cls):
             registry.operation(cls.ufunc, cls)
+
+    @property
+    def word(self) -> str:
+        ufunc = getattr(type(self), "ufunc", None)
+        return super().word if self.numpy_word or ufunc is None else SYMBOLS.get(ufunc.__name__, ufunc.__name__)
 
     def numpy(self, *arrays: Any) -> Any:
         return type(self).ufunc(*arrays)

@@ -84,6 +84,7 @@ class Branch(Operation, eq=False):
     orelse: Graph
     types: tuple[ArrayType, ...]
     replays: Operation | None = field(default=None, repr=False)  # on the same inputs its first results are those of this Branch
+    numpy_word: ClassVar[str] = "if"
     tf_name: ClassVar[str | None] = "If"
     differentiable: ClassVar[bool] = True  # by the pass itself: passes/control_gradient.py
     flops_per_element: ClassVar[float] = 0
@@ -128,6 +129,7 @@ class Define(Operation):
     symbol: str
     least: int | None = None
     most: int | None = None
+    numpy_word: ClassVar[str] = "index"
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:

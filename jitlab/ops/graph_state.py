@@ -38,6 +38,7 @@ class StopGradient(Identity):
     """The value itself, through which no gradient flows."""
 
     operands = ((np.arange(3),),)
+    numpy_word: ClassVar[str] = "stop_gradient"
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         return [None]
@@ -68,6 +69,7 @@ class Fed(Elementwise):
 class ReadVariable(Identity):
     """The value that a variable has when it is read (reads happen at the start of a cluster)."""
 
+    numpy_word: ClassVar[str] = "read"
     tf_name: ClassVar[str | None] = "ReadVariableOp"
 
     @property
@@ -78,6 +80,7 @@ class ReadVariable(Identity):
 class AssignVariable(Identity):
     """The value that a variable gets: writes happen at the end of a cluster."""
 
+    numpy_word: ClassVar[str] = "assign"
     tf_name: ClassVar[str | None] = "AssignVariableOp"
 
     @property
@@ -89,6 +92,7 @@ class CopyToDevice(Operation):
     """An array moved on or off an XLA device: a copy, whatever memory the device has."""
 
     device: str
+    numpy_word: ClassVar[str] = "copy"
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:

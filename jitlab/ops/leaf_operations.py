@@ -30,6 +30,7 @@ class Length(Operation):
     """An axis length (or what was computed from some) as a number: read at run time, never baked into a kernel."""
 
     extent: int  # an Extent
+    numpy_word: ClassVar[str] = "shape"
     tf_name: ClassVar[str | None] = "Size"
     flops_per_element: ClassVar[float] = 0
 

@@ -48,6 +48,10 @@ class PythonMath(Library):
     def name(self) -> str:
         return f"Math{self.function.capitalize()}"
 
+    @property
+    def word(self) -> str:
+        return f"math.{self.function}"
+
     def numpy(self, *arrays: Any) -> Any:
         found = zip(self.kinds, arrays, strict=True)
         numbers = [_KINDS[kind](x) if kind else np.asarray(x)[()] for kind, x in found]

@@ -212,6 +212,10 @@ class Draw(Library):
         return METHODS[self.kind, self.method]
 
     @property
+    def word(self) -> str:
+        return f"rng.{self.method}"
+
+    @property
     def function(self) -> str:
         """The C function that it calls, of NumPy's."""
         return self.how.fill or self.how.function if self.shape is not None else self.how.function

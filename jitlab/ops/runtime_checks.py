@@ -19,6 +19,7 @@ class Checked(Library):
 
     error: str  # a class of Python's: "ValueError"
     message: str
+    numpy_word: ClassVar[str] = "check"
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
 

@@ -127,6 +127,7 @@ class PathStep(Record):
 
     name: str  #: of the graph
     op: str  #: its kind
+    written: str = ""  #: how the program writes it
     called: str  #: what the program calls it, or ""
     lines: Lines  #: their numbers
     cluster: str | None  #: null: on the host

@@ -139,7 +139,9 @@ def _retraces(report: Report) -> list[str]:
 
 
 def _fallbacks(report: Report) -> list[str]:
-    found = [f"{f.op}, {wording.line_text(f.lines)}: {f.reason or 'on the host'}" for f in report.fallbacks[:MOST_TOLD]]
+    found = [
+        f"{f.written or f.op}, {wording.line_text(f.lines)}: {f.reason or 'on the host'}" for f in report.fallbacks[:MOST_TOLD]
+    ]
     return [clean(line) for line in [*found, *_more(len(report.fallbacks))]]
 
 

@@ -284,7 +284,9 @@ class Op(Placed, shown=True):
     flip: Message | None = None  #: the smallest change found that would put it into a cluster, a clause
     parent: str | None = None  #: the loop or branch in whose body it is
     side: str | None = None  #: there: `test` or `body` of a loop, `then` or `else` of a branch
-    called: str | None = None  #: what the program calls it: `inv6`, or its expression of at most 32 characters
+    written: str | None = None  #: how the program writes it: its expression of at most 40 characters, else NumPy's name
+    word: str | None = None  #: NumPy's name for its kind: `+`, `sqrt`, `where`
+    called: str | None = None  #: what the program calls its value: `inv6`, or its expression
     within: str | None = None  #: the helper function in which it is made
     loop: str | None = None  #: of a rolled loop its first line: `for i in range(1, n)`
     iterations: int | None = None  #: of a rolled loop; null: found at run time, or another number each time
@@ -297,7 +299,7 @@ class Op(Placed, shown=True):
         return self.flip.text if self.flip else None
 
     def __str__(self) -> str:
-        return clean(told(self.name, self.called or "", self.within or "", lines=wording.line_text(self.lines)))
+        return clean(told(self.word or self.name, self.called or "", self.within or "", lines=wording.line_text(self.lines)))
 
 
 class Cluster(Traffic, shown=True):
@@ -451,6 +453,7 @@ class Fallback(Placed, shown=True):
     reason: Reason | None  #: why it is not compiled
     seconds: Seconds | None  #: of all calls
     calls: Measured[Count]  #: how often it ran
+    written: str | None = None  #: as of an operation
 
 
 class Statement(Placed, shown=True):
@@ -532,6 +535,7 @@ class Checked(Record):
     lines: Lines  #: its numbers
     ok: bool  #: within its bound
     op: Measured[str | None] = None  #: its kind
+    word: Measured[str | None] = None  #: as of an operation
     called: Measured[str | None] = None  #: as of an operation
     within: Measured[str | None] = None  #: as of an operation
     dtype: Measured[str | None] = None  #: of the output

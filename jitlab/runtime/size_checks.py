@@ -137,7 +137,7 @@ _names: dict[type, tuple[str, ...]] = {}
 
 
 def _name(node: Node) -> str:
-    return f"`{node.called or node.name}`"
+    return f"`{node.called or (node.name if node.op.is_parameter else node.op.word)}`"
 
 
 __all__ = ["Sizes"]

@@ -60,9 +60,9 @@ def test_a_cut_stores_the_producer_and_measures_both_plans():
     assert answer.after.bytes - answer.before.bytes == 2 * X.nbytes
     assert (answer.before.temporaries, answer.after.temporary_bytes) == (0, X.nbytes)
     assert answer.rounds >= LEAST_ROUNDS and answer.before.seconds > 0
-    assert answer.title == "Cut `e` (Exp) from Sum" and len(answer.lines) == 2
+    assert answer.title == "Cut `e` from `e.sum(axis=1, keepdims=True)`" and len(answer.lines) == 2
     assert answer.after.largest_error_ulp < 30
-    assert [line.rpartition(" (")[2].split(",")[0] for line in answer.moved] == ["Sum", "ExpandDims", "RealDiv"]
+    assert [line.partition(" (")[0] for line in answer.moved] == ["`e.sum(axis=1, keepdims=True)`", "`s`", "`e / s`"]
     assert "now runs in k1" in answer.moved[0]
 
 
@@ -222,7 +222,7 @@ def test_a_value_that_others_read_is_computed_again_for_a_forced_consumer():
 
     expected = gram(X)
     answer = gram.whatif(X, fuse=("Exp", "Sum"), seconds=QUICK)
-    assert any(line.startswith("`e` (Exp, line") and "is computed a second time" in line for line in answer.moved)
+    assert any(line.startswith("`e` (line") and "is computed a second time" in line for line in answer.moved)
     _, after = changed(gram, X, fuse=(("exp", "sum"),))
     for mine, theirs in zip(after.run([X]), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -251,7 +251,7 @@ def test_an_operation_that_a_scope_keeps_out_compiles_when_it_is_forced():
 
     answer = kept.whatif(X, fuse=("Exp", "Mul"), seconds=QUICK)
     assert (answer.before.kernels, answer.after.kernels) == (1, 1)
-    assert any(line.startswith("`e` (Exp, line") and "now runs in k0" in line for line in answer.moved)
+    assert any(line.startswith("`e` (line") and "now runs in k0" in line for line in answer.moved)
 
 
 def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
@@ -266,7 +266,7 @@ def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
     assert error.code == "cycle"
     assert [step["op"] for step in error.path] == ["Exp", "Tanh", "Mul"]
     assert all(len(step["lines"]) == 1 for step in error.path)
-    assert "would make a cycle through `t` (Tanh, line" in str(error)
+    assert "would make a cycle through `t` (line" in str(error)
     assert [step["cluster"] is None for step in error.path] == [False, True, False]
 
 
@@ -317,7 +317,7 @@ def test_an_operation_is_kept_out():
     f = jl.function(softmax)
     answer = f.whatif(X, keep_out="Exp", seconds=QUICK)
     assert (answer.before.clusters, answer.after.clusters) == (1, 2)
-    assert any(line.startswith("`e` (Exp, line") and "now runs on NumPy" in line for line in answer.moved)
+    assert any(line.startswith("`e` (line") and "now runs on NumPy" in line for line in answer.moved)
 
 
 def test_what_has_to_compile_is_not_kept_out():
@@ -337,9 +337,9 @@ def test_unknown_and_ambiguous_names_list_what_there_is():
         return np.exp(x) * 2 + np.exp(x * 3) * 4
 
     for question, words in (
-        ({"cut": ("Log", "Mul")}, "it has Exp, Mul, AddV2"),
-        ({"keep_out": "Exp"}, "say which: 'exp'"),
-        ({"cut": ("Exp", "Mul")}, "say which: ('exp', 'mul')"),
+        ({"cut": ("Log", "Mul")}, "it has np.exp(x), np.exp(x) * 2, x * 3"),
+        ({"keep_out": "Exp"}, 'say which: "np.exp(x), line'),
+        ({"cut": ("Exp", "Mul")}, "2 edges go from Exp to Mul"),
         ({"cut": "Exp"}, "no list of pairs"),
         ({}, "asked nothing"),
         ({"sweep": True, "cut": ("Exp", "Mul")}, "takes no cut"),
@@ -347,7 +347,7 @@ def test_unknown_and_ambiguous_names_list_what_there_is():
         with pytest.raises(jl.errors.OptionError) as caught:
             twice.whatif(X, **question)
         assert words in str(caught.value), question
-    assert twice.whatif(X, cut=("exp_1", "mul_2"), seconds=QUICK).title == "Cut Exp from Mul"
+    assert twice.whatif(X, cut=("exp_1", "mul_2"), seconds=QUICK).title == "Cut `np.exp(x * 3)` from `np.exp(x * 3) * 4`"
 
 
 # ---- the user sees nothing
@@ -409,7 +409,7 @@ def test_the_answer_is_json_and_text(planted):
     assert data["question"]["plan"] == "softmax #1" and data["refusal"] is None
     assert data["after"]["kernels"] == 2 and data["keep"]["lines"]
     text = str(answer)
-    assert text.startswith("Cut `e` (Exp) from Sum (lines ") and max(map(len, text.splitlines())) <= 110
+    assert text.startswith("Cut `e` from `e.sum(axis=1, keepdims=True)` (lines ") and max(map(len, text.splitlines())) <= 110
     assert answer._repr_mimebundle_() == {"text/plain": text}
     assert data["advice"] == answer.advice and data["change"]["word"] == answer.change.word
 

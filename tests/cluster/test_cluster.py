@@ -90,10 +90,10 @@ def test_a_path_through_a_host_operation_keeps_its_ends_apart(graph):
     assert codes(clustering) == {"exp": Stays.SIZE, "noloop": Stays.NO_LOOP_BODY}
     assert clustering.steps[:2] == [a, u]
     reasons = {(edge.producer, edge.consumer): edge.reason for edge in clustering.apart}
-    assert reasons[a, c].text == "Separate from cluster_0: joining them would make a cycle through NoLoop"
+    assert reasons[a, c].text == "Separate from cluster_0: joining them would make a cycle through noloop"
     assert reasons[a, c].evidence == ("noloop",)
     assert reasons[a, u].code is reasons[u, c].code is Apart.NOT_COMPILED
-    assert reasons[u, c].text == "NumPy runs NoLoop"
+    assert reasons[u, c].text == "NumPy runs noloop"
 
 
 def test_an_edge_refused_first_is_joined_when_the_path_has_been_joined(graph):
@@ -445,7 +445,7 @@ def test_a_loop_is_left_to_numpy_for_what_its_body_holds():
     assert len(result.clusters) == 2
     reasons = {node.op.name: reason for node, reason in result.stays.items()}
     assert set(reasons) == {"While", "Item"}
-    assert reasons["While"].text == "NoLoop (line 7) in its body: jitlab has no loop for it, so NumPy runs it"
+    assert reasons["While"].text == "noloop (line 7) in its body: jitlab has no loop for it, so NumPy runs it"
 
 
 def test_twenty_branches_inside_one_another_are_asked_once_each():

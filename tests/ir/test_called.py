@@ -106,7 +106,7 @@ def test_long_and_foreign_expressions_are_cut_between_characters():
         return np.exp(größe * größe + größe * größe) * "µ".__len__() + np.exp(größe * größe * größe)
 
     words = [word for word, in said(jl.explain(f, np.ones(50)), "called")]
-    assert "größe * größe" in words and all(len(word) <= 32 for word in words)
+    assert "größe * größe" in words and all(len(word) <= 40 for word in words)
     assert "np.exp(größe * größe * größe)" in words
 
 

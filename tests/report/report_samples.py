@@ -42,6 +42,10 @@ class FakeOp:
     def stem(self):
         return self.name.lower()
 
+    @property
+    def word(self):
+        return self.name
+
 
 def node(name, op, inputs=(), shape=(60000, 10), dtype="float32", line=None, scope=None):
     sources = frozenset({Source(CELL, line, 4, line, 20)}) if line else frozenset()

@@ -128,7 +128,7 @@ def test_names_in_the_code_are_those_of_the_user(reports):
         text = "\n".join(line.text for line in report.code(name, stage).lines)
         assert "matmul.k0" in text and "phase0" not in text and "!dbg" not in text and ".loc" not in text
     assert {line.kernel for line in report.code(name, "asm").lines if not line.noise} == {k.name for k in report.kernels}
-    assert "x0 is x, " in report.code(name, "program").lines[0].text
+    assert any("gemm x[" in line.text for line in report.code(name, "program").lines)
 
 
 def test_the_text_has_line_numbers_beside_it_and_folds_noise():
@@ -139,8 +139,8 @@ def test_the_text_has_line_numbers_beside_it_and_folds_noise():
     first = softmax.__code__.co_firstlineno
     report = jl.explain(jl.jit(softmax), np.ones(100, "f4"))
     text = str(report.code(report.clusters[0].name, "program"))
-    assert re.search(rf"^ *{first + 1} │ .*Exp", text, re.M)
-    assert re.search(rf"^ *{first + 2} │ .*Sum", text, re.M)
+    assert re.search(rf"^ *{first + 1} │ .* = exp\(", text, re.M)
+    assert re.search(rf"^ *{first + 2} │ .* = sum\(", text, re.M)
     assert re.search(r"┊ \d+ lines folded", text)
 
 

@@ -59,7 +59,7 @@ def test_a_value_that_is_read_where_it_is_made_waits_for_what_is_overwritten():
     edge = next(b for b in report.boundaries if b.producer == "loop/sub")
     assert kept.reason.text == edge.reason.text  # one reason, wherever it is told
     line = diffused.__code__.co_firstlineno + 6
-    assert kept.reason.text.startswith(f"`n` (sub) is made of elements of `u` that line {line} overwrites")
+    assert kept.reason.text.startswith(f"`n` is made of elements of `u` that line {line} overwrites")
 
 
 def in_turns(x):
@@ -124,7 +124,7 @@ def test_where_only_the_order_of_the_lines_is_in_the_way_moving_one_is_told_and_
     found = next(b for b in report.boundaries if (b.producer, b.consumer) == edge)
     assert found.reason.code == "order"
     before = program.__code__.co_firstlineno + line
-    assert re.fullmatch(rf"`.*` \({edge[1]}\) came before `.*` \((sum|max)\) \(line {before}\)", found.would_fuse_if)
+    assert re.fullmatch(rf"`.*` came before `.*` \(line {before}\)", found.would_fuse_if)
     (first, *_) = found.rejections
     assert (found.flip.code, first.code, first.flip) == ("move", "order", found.flip) and first.bytes == found.bytes
     assert set(first.operands) <= {op.name for op in report.ops}
@@ -158,7 +158,7 @@ def diffused_with_edges(u):
 def test_a_value_that_a_loop_hands_on_is_stored_because_its_source_changes():
     kept = next(t for t in jl.explain(jl.jit(diffused_with_edges), X).temporaries if t.name == "loop/sub")
     assert kept.reason.code == "source_changes"
-    assert kept.reason.text.startswith("`n` (sub) is wanted after what it is made of changes")
+    assert kept.reason.text.startswith("`n` is wanted after what it is made of changes")
 
 
 def test_a_value_of_another_shape_is_told_to_be_that():

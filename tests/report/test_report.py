@@ -278,13 +278,13 @@ def test_colours_follow_first_appearance_and_plans_alike_share_them(report):
 
 def test_why_and_why_not(report):
     assert report.why("exp", "sum").fused
-    assert str(report.why("Exp", "Sum")) == "exp (line 5) and sum (line 6) are one kernel, k0 of cluster_0."
+    assert str(report.why("Exp", "Sum")) == "Exp (line 5) and Sum (line 6) are one kernel, k0 of cluster_0."
     cut = report.why_not("div", "take")
     assert (cut.code, cut.would_fuse_if) == ("read_again", "it read each element where it is made")
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"
-    both = "max (line 4) and neg (line 7) are both in cluster_0: joined by auto-clustering."
+    both = "Max (line 4) and Neg (line 7) are both in cluster_0: joined by auto-clustering."
     assert report.why("max", "neg").text.startswith(both)
     with pytest.raises(OptionError, match="no operation 'expp'(.|\n)*exp"):
         report.why("expp", "sum")
@@ -476,7 +476,7 @@ def test_a_report_is_made_of_its_json_alone(report):
 
 def test_plot_has_a_bar_a_kernel():
     figure = samples.softmax_report(retraces=0).plot()
-    assert list(figure.data[0].x) == ["k0", "k1", "k2", "k3", "ArgPartition (host)"]
+    assert list(figure.data[0].x) == ["k0", "k1", "k2", "k3", "ArgPartition (NumPy)"]
     assert len(figure.data[3].x) == 4
 
 

@@ -57,7 +57,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
     """Run both. `inputs`: of the trace, with their `names`. Whatever Python changes is put back, also when it raises."""
     graph: Graph = executable.graph
     if (effect := first_effect(graph)) is not None:
-        return _not_run(f"{effect.op.name} would act on the world outside once more")
+        return _not_run(f"{effect.op.word} would act on the world outside once more")
     try:
         world = World({**ways.roots, **_named(names, inputs)}, config.copy_limit_bytes)
     except TooMuch as refusal:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitlab.ir import Cluster, Graph, Node, Overrides, is_operation, told_kind, told_node
+from jitlab.ir import Cluster, Graph, Node, Overrides, is_operation, told_node
 from jitlab.passes import pipeline
 from jitlab.passes.each_body import with_bodies
 
@@ -24,7 +24,7 @@ def find_culprit(study: Study, cluster: Cluster, node: Node, right: dict[Node, V
     edge = search.culprit_edge()
     if edge is not None:
         producer, consumer = edge
-        rewrite = f"{producer.op.name} is computed inside the loop of {consumer.op.name}"
+        rewrite = f"{producer.op.word} is computed inside the loop of {consumer.op.word}"
         text = (
             f"Fusing {told_node(producer)} into {told_node(consumer)} ({lines_text(producer, consumer)}) makes it wrong:"
             f" kept apart, the output is within its bound. Found in {search.runs} runs."
@@ -34,9 +34,9 @@ def find_culprit(study: Study, cluster: Cluster, node: Node, right: dict[Node, V
     if found is None:
         text = f"No single operation is guilty: apart from one another each is within its bound. {search.runs} runs."
         return Culprit(None, "several operations together", search.runs, text)
-    rewrite = rewrite_of(found) or f"the loop of {found.op.name}"
+    rewrite = rewrite_of(found) or f"the loop of {found.op.word}"
     text = (
-        f"{told_kind(found, lines=True)} is wrong by itself: with NumPy's values of it the output is within"
+        f"{told_node(found, lines=True)} is wrong by itself: with NumPy's values of it the output is within"
         f" its bound. Found in {search.runs} runs."
     )
     return Culprit((found.name, None), rewrite, search.runs, text)

@@ -93,6 +93,7 @@ class OutputCheck:
     guilty: Culprit | None = None
     nearest: Nearest | None = None
     cancels: bool = False
+    word: str = ""  # NumPy's for it
     called: str = ""  # what the program calls it, and the helper that it is in
     within: str = ""
 
@@ -176,7 +177,7 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
     graph: Graph = executable.graph
     effect = first_effect(graph)
     if effect is not None:
-        raise Refused(f"{effect.op.name} ({lines_text(effect)}) acts on the world outside: a check would do it again.")
+        raise Refused(f"{effect.op.word} ({lines_text(effect)}) acts on the world outside: a check would do it again.")
     needed = COPIES_OF_EACH * sum(node.type.nbytes for node in graph.nodes if node.dtype.kind != "V")
     if needed > config.copy_limit_bytes:
         raise Refused(
@@ -258,7 +259,7 @@ class Study:
     def _row(self, old: Node, node: Node, was: Any, found: Any, right: Value, **more: Any) -> OutputCheck:
         """An output, which the program's `old` became, beside NumPy's value of that."""
         return OutputCheck(
-            plan=self.plan, output=node.name, op=node.op.name, lines=_lines(old), dtype=str(node.dtype),
+            plan=self.plan, output=node.name, op=node.op.name, word=node.op.word, lines=_lines(old), dtype=str(node.dtype),
             shape=tuple(map(int, np.shape(found))), called=old.called, within=old.within, **more, **compare(was, found, right),
         )  # fmt: skip
 

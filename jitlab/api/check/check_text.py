@@ -53,7 +53,7 @@ def output_text(output: OutputCheck) -> str:
     if output.differing and output.worst is not None and not output.ok:
         index, theirs, ours = output.worst
         place = f"[{', '.join(map(str, index))}]" if index else ""
-        lines.append(f"    {output.called or output.output}{place}: NumPy {theirs}, compiled {ours}")
+        lines.append(f"    {output.called or output.word or output.output}{place}: NumPy {theirs}, compiled {ours}")
     lines += [f"    {text}" for text in (output.note, *(output.rewrites if not output.guilty else ())) if text]
     if output.guilty is not None:
         lines.append(f"    {output.guilty.text}")
@@ -63,7 +63,7 @@ def output_text(output: OutputCheck) -> str:
 def _head(output: OutputCheck) -> str:
     shape = f"[{', '.join(map(str, output.shape))}]" if output.shape else ""
     where = ", ".join(filter(None, (output.cluster or "the graph", line_text(output.lines))))
-    name = told(output.op, output.called, output.within) if output.called else f"{output.output} {output.op}"
+    name = told(output.word or output.op, output.called, output.within)
     return f"{name} {output.dtype}{shape}, {where}"
 
 

@@ -191,11 +191,11 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
                 return None
             node = readers[0]
     word = _operand(total, x)
-    said = Message("flip.reduced_last", {"name": total.op.name})
+    said = Message("flip.reduced_last", {"name": total.op.word})
     if word:
         moved = f"np.moveaxis({word}, {_axes_text(gone)}, {_axes_text(range(-len(gone), 0))})"
         other = f"{word}.T" if x.ndim == 2 else moved
-        said = Message("flip.reduced_last_of", {"name": total.op.name, "other": other})
+        said = Message("flip.reduced_last_of", {"name": total.op.word, "other": other})
     return region.finished(said, small[total], first or out, out)
 
 
@@ -229,7 +229,7 @@ def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
         left, right = (inner if node is value else region.parameter(node) for node in (a, b))
         total = _sum_of_products(left, right)
     row = "again_for_columns" if a is value else "again_for_rows"
-    said = Message(f"flip.{row}", {"what": _product_said(product), "name": value.op.name})
+    said = Message(f"flip.{row}", {"what": _product_said(product), "name": value.op.word})
     return region.finished(said, inner, total)
 
 
@@ -242,9 +242,9 @@ def _product_said(product: Node) -> Message:
     found = _factors(product)
     work = int(product.type.count) * int(product.inputs[0].shape[-1])
     if found is None:
-        return Message("flip.products", {"name": product.op.name, "work": work})
+        return Message("flip.products", {"name": product.op.word, "work": work})
     code = f"({found[0]}[:, None, :] * {found[1]}).sum(axis=2)"
-    return Message("flip.products_in_code", {"name": product.op.name, "work": work, "code": code})
+    return Message("flip.products_in_code", {"name": product.op.word, "work": work, "code": code})
 
 
 def _factors(product: Node) -> tuple[str, str] | None:
@@ -287,8 +287,8 @@ def _picked_first(region: _Region, edge: Edge) -> Alternative | None:
     if picked is None:
         return None
     names = [_operand(value, node) for node in value.inputs if node.ndim]
-    which = " and ".join(names) if all(names) else f"what {value.op.name} reads"
-    said = Message("flip.picked_first", {"pick": pick.op.name, "which": which, "name": value.op.name})
+    which = " and ".join(names) if all(names) else f"what {value.op.word} reads"
+    said = Message("flip.picked_first", {"pick": pick.op.word, "which": which, "name": value.op.word})
     return region.finished(said, picked, out)
 
 

@@ -201,7 +201,7 @@ def copied_call(executable: Executable, arguments: Sequence[Any]) -> Call:
     effect = first_effect(executable.graph)
     if effect is not None:
         raise OptionError(
-            f"{effect.op.name}{at(sorted({s.line for s in effect.sources}))} acts on the world outside",
+            f"{effect.op.word}{at(sorted({s.line for s in effect.sources}))} acts on the world outside",
             why="a what-if runs the program again, and nothing outside may notice",
             hint="ask a function that does not call it",
         )

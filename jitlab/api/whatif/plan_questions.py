@@ -7,7 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from jitlab.errors import OptionError
-from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation, told_kind
+from jitlab.ir import (
+    Cluster,
+    Clustering,
+    KernelInfo,
+    Node,
+    Overrides,
+    Plan,
+    inner_nodes,
+    is_operation,
+    is_written,
+    line_of,
+    told_node,
+    written,
+)
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
 from jitlab.support.lazy_dataclass import dataclass
@@ -20,8 +33,8 @@ MOST_NAMES = 12
 
 @dataclass(frozen=True)
 class Question:
-    """`cut`, `fuse`: (producer, consumer) pairs; `keep_out`: operations; `target`: another processor. Names of operations, or
-    of their kinds where there is one of a kind."""
+    """`cut`, `fuse`: (producer, consumer) pairs; `keep_out`: operations; `target`: another processor. Operations as the program
+    writes them, with ", line 7" where that stands in several lines; or their names in the graph, or their kinds."""
 
     cut: tuple[Pair, ...] = ()
     fuse: tuple[Pair, ...] = ()
@@ -69,6 +82,7 @@ class Place:
                 if is_operation(inner):
                     self.named[name], self.loop[name] = inner, outer.name
         self.name = {node: name for name, node in self.named.items()}
+        self.written = written(self.name)
         self.kernel: dict[str, KernelInfo] = {}
         for kernel in plan.kernels:
             for node in kernel.nodes:
@@ -87,8 +101,8 @@ class Place:
         return [kernel.name for kernel in self.plan.kernels if any(node.name == name for node in kernel.nodes)]
 
     def text(self, name: str) -> str:
-        """ "`e` (Exp, line 6)"."""
-        return told_kind(self.named[name], lines=True)
+        """ "`e` (line 6)"."""
+        return told_node(self.named[name], lines=True)
 
     def parent(self, name: str) -> str:
         """The loop or branch (and the side of it) that an operation is directly inside of; "" for none."""
@@ -104,7 +118,7 @@ class Place:
         node = self.named[name]
         cluster, kernel = (where.get(self.loop.get(name, name)) for where in (self.cluster, self.kernel))
         return {
-            "name": name, "op": node.op.name, "called": node.called, "lines": lines_of([node]),
+            "name": name, "op": node.op.name, "written": self.written[node], "called": node.called, "lines": lines_of([node]),
             "cluster": cluster.name if cluster else None, "kernel": kernel.name if kernel else None,
         }  # fmt: skip
 
@@ -134,7 +148,7 @@ class Place:
         found = self._found(name)
         if len(found) > 1:
             raise OptionError(
-                f"{len(found)} operations are {found[0].op.name}", hint=f"say which: {_listed(map(self._shown, found))}"
+                f"{len(found)} operations are {name}", hint=f"say which: {_listed(map(self._shown, found))}"
             )
         return self.name[found[0]]
 
@@ -144,7 +158,7 @@ class Place:
         firsts, seconds = self._found(a), self._found(b)
         edges = [(x, y, way) for y in seconds for x in firsts if (way := self._way(x, y)) is not None]
         if len(edges) > 1:
-            shown = _listed(f"({self.name[x]!r}, {self.name[y]!r}){at(lines_of([x, y]))}" for x, y, _ in edges)
+            shown = _listed(f"{self._shown(x)} to {self._shown(y)}" for x, y, _ in edges)
             raise OptionError(f"{len(edges)} edges go from {a} to {b}", hint=f"say which: {shown}")
         if edges:
             x, y, way = edges[0]
@@ -165,14 +179,23 @@ class Place:
     def _found(self, name: str) -> list[Node]:
         if name in self.named:
             return [self.named[name]]
-        found = [node for node in self.named.values() if node.op.name.lower() == name.lower()]
+        text, line = line_of(name)
+        nodes = [node for node in self.name if line is None or line in lines_of([node])]
+        found = [node for node in nodes if text.lower() in (node.op.name.lower(), node.op.word)]
+        found = found or [node for node in nodes if is_written(text, node.called, self.written[node])]
         if not found:
-            kinds = dict.fromkeys(node.op.name for node in self.named.values())
-            raise OptionError(f"this plan has no operation {name!r}", hint=f"it has {_listed(kinds)}")
+            raise OptionError(
+                f"this plan has no operation {name!r}", hint=f"it has {_listed(dict.fromkeys(self.written.values()))}"
+            )
         return found
 
     def _shown(self, node: Node) -> str:
-        return f"{self.name[node]!r}{at(lines_of([node]))}"
+        """What says this operation and no other: how it is written, with its line, else its name in the graph."""
+        text, lines = self.written[node], lines_of([node])
+        alike = [other for other in self.name if self.written[other] == text and lines_of([other])[:1] == lines[:1]]
+        if len(alike) == 1 and lines:
+            return f'"{text}, line {lines[0]}"'
+        return f'"{self.name[node]}" ({", ".join(filter(None, (text, at(lines).strip(" ()"))))})'
 
 
 def call_of(node: Node) -> Node:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from jitlab.api.check.replaying import draws
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Node, display_name, told, told_kind, told_node
+from jitlab.ir import Node, display_name, told, told_node
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.runtime import Executable
@@ -65,7 +66,7 @@ class WhatIf:
     def __str__(self) -> str:
         head = f"{self.title}{at(self.lines)}"
         if self.refusal is not None:
-            steps = [f"{step['op']}{at(step['lines'])}" for step in self.refusal.path]
+            steps = [f"{step['written']}{at(step['lines'])}" for step in self.refusal.path]
             return _clean_lines([f"{head}: {self.refusal.text}", *([f"  {' → '.join(steps)}"] if len(steps) > 2 else [])])
         assert self.change is not None and self.before is not None and self.after is not None
         rows = [(f"{head}: {self.change.word}", "as built", "changed")]
@@ -250,7 +251,7 @@ def swept_so_far(executable: Executable, memory: dict[str, Any], stopped: str | 
 
 def _told_apart(place: Place, edges: Sequence[SweptEdge]) -> tuple[SweptEdge, ...]:
     """Cuts that read the same say what the program calls both values; where that is the same, too, the operations' names."""
-    for word in (told_kind, told_node):
+    for word in (partial(told_node, lines=True), _with_name):
         often = Counter((edge.title, edge.lines) for edge in edges)
         edges = [
             replace(edge, title=f"Cut {word(place.named[edge.producer])} from {word(place.named[edge.consumer])}")
@@ -276,7 +277,7 @@ def raise_refusal(answer: WhatIf) -> WhatIf:
     if answer.refusal is None:
         return answer
     refusal = answer.refusal
-    way = " → ".join(f"{step['op']}{at(step['lines'])}" for step in refusal.path)
+    way = " → ".join(f"{step['written']}{at(step['lines'])}" for step in refusal.path)
     error = ImpossiblePlanError(refusal.text.removesuffix("."), where=way)
     error.code, error.path = refusal.code, refusal.path
     raise error
@@ -296,9 +297,12 @@ def titled(place: Place, question: Question) -> tuple[str, tuple[int, ...]]:
     return text, tuple(lines_of(place.named[name] for name in names))
 
 
+def _with_name(node: Node) -> str:
+    return f"{told_node(node)} ({node.name})"
+
+
 def _short(node: Node) -> str:
-    """The kind, behind the program's name where the value has one: of an expression a title would be too long."""
-    return told(node.op.name, node.called if node.called.isidentifier() else "")
+    return told(node.op.word, node.called)
 
 
 def _moved(before: Place, after: Place) -> list[str]:

@@ -1,17 +1,17 @@
 """What the program calls a value: the name that it is assigned to, else the expression that makes it.
 
-Nodes have names that capture gave them (`realdiv_1`); a user knows `inv6`. Every text that speaks of a node says the
-program's word first and the node's beside it. What is a step on the way to the value of an expression is "part of" it, and
-what the derivative of an expression is made of the "gradient of" it: neither is what stands there.
+Nodes have names that capture gave them (`realdiv_1`); a user knows `inv6`, and wrote `1 / r**6`. Every text that speaks of a
+node says the program's word, and NumPy's where it has none. What is a step on the way to the value of an expression is "part
+of" it, and what the derivative of an expression is made of the "gradient of" it: neither is what stands there.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jitlab.ir.plans.decisions import COTANGENT
 from jitlab.ir.texts import definition_of
@@ -25,7 +25,7 @@ from .dot import line_text
 from .graph import Graph, Node
 
 #: An expression is cut to so many characters.
-LONGEST = 32
+LONGEST = 40
 
 #: Files of more lines are not parsed as a whole for a name.
 MOST_LINES = 3000
@@ -77,6 +77,27 @@ def name_values(graph: Graph) -> None:
             node.called = name if name and node not in inner else text
 
 
+def written(nodes: Iterable[Node]) -> dict[Node, str]:
+    """How the program writes each operation: its expression, the head of a loop; else, as of a part of an expression, NumPy's
+    word for it. Made when somebody reads a report."""
+    found: dict[Node, str] = {}
+    pieces: dict[tuple[str, int], tuple[tuple[str, ...], int] | None] = {}
+    for node in nodes:
+        source = _outermost(node.sources)
+        text = node.called
+        if hasattr(node.op, "graphs") or not text:
+            pass
+        elif source is None or text.startswith((PART, GRADIENT)):
+            text = ""
+        else:
+            at = source.file, source.line
+            if at not in pieces:
+                pieces[at] = definition_of(source, MOST_LINES)
+            text = (piece := pieces[at]) is not None and _short(_text_of(source, *piece)) or text
+        found[node] = text or str(node.op.word)
+    return found
+
+
 def _steps(spans: dict[Node, Source]) -> tuple[set[Node], set[Node]]:
     """Of several operations that one expression became, its value is the one that no other of them reads. Those that are read;
     and which of them are more than the same elements in another shape. Operations of one turn stand together."""
@@ -116,23 +137,30 @@ def of_one_expression(a: Node, b: Node) -> bool:
     return span is not None and span == _outermost(b.sources)
 
 
-def told(name: str, called: str, within: str = "", *, lines: str = "", mark: str = "`") -> str:
-    """The program's word, then the node's name and its line: "`inv6` (realdiv_1, line 7)", "`d ** 2` in dist (square)"."""
-    word = called or name
-    where = ", ".join(part for part in ("" if word == name else name, lines) if part)
+def told(word: str, called: str, within: str = "", *, lines: str = "", mark: str = "`") -> str:
+    """The program's word and its line: "`inv6` (line 7)", "`d ** 2` in dist". `word`, NumPy's for the operation, is said of
+    what has none, and of a part of an expression: "part of `x.mean()` (sum)"."""
     before = next((start for start in (PART, GRADIENT) if called.startswith(start)), "")
-    shown = f"{before}{mark}{word.removeprefix(before)}{mark}" if called else word
+    shown = f"{before}{mark}{called.removeprefix(before)}{mark}" if called else word
+    where = ", ".join(part for part in (word if before else "", lines) if part)
     return shown + (f" in {within}" if within else "") + (f" ({where})" if where else "")
 
 
 def told_node(node: Node, *, lines: bool = False) -> str:
     """The same of a node."""
-    return told(node.name, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
+    return told(node.op.word, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
 
 
-def told_kind(node: Node, *, lines: bool = False) -> str:
-    """The same with the operation's kind, as one is told of that NumPy runs: "`hard` (ArgPartition)"."""
-    return told(node.op.name, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
+def line_of(wanted: str) -> tuple[str, int | None]:
+    """What a user says of an operation, and in which line: "exp(x), line 7" -> ("exp(x)", 7)."""
+    found = re.fullmatch(r"(.+?),\s*line\s+(\d+)", wanted.strip(), re.DOTALL)
+    return (found[1], int(found[2])) if found else (wanted, None)
+
+
+def is_written(wanted: str, *texts: str | None) -> bool:
+    """Is one of the texts what is wanted, however it is spaced and wherever it was cut?"""
+    known = {re.sub(r"\s", "", text) for text in texts if text}
+    return re.sub(r"\s", "", wanted) in known or re.sub(r"\s", "", _short(wanted)) in known
 
 
 def _is_seen_only(node: Node) -> bool:
@@ -182,8 +210,36 @@ def _text_of(source: Source, lines: tuple[str, ...], first: int) -> str:
 
 
 def _short(text: str) -> str:
-    text = re.sub(r"\s+", " ", text).strip()
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    """An expression in at most so many characters: of a long one the longest operands are left out first, which leaves what
+    is done with them: "np.cumsum(…, axis=1)", "… / …"."""
+    text = re.sub(r"(?<=[(\[{]) | (?=[)\]}])", "", re.sub(r"\s+", " ", text)).strip()
+    if len(text) <= LONGEST:
+        return text
+    raw, left_out = text.encode(), list[tuple[int, int]]()
+    for operand in sorted(_operands(text), key=lambda span: span[0] - span[1]):
+        left_out.append(operand)
+        shown, end = "", 0
+        for start, stop in sorted(left_out):
+            shown, end = shown + raw[end:start].decode(errors="replace") + "…", stop
+        shown += raw[end:].decode(errors="replace")
+        if len(shown) <= LONGEST:
+            return shown
+    return text[: LONGEST - 1] + "…"
+
+
+def _operands(text: str) -> list[tuple[int, int]]:
+    """Where the operands of an expression stand, in bytes; none of a text that is no expression."""
+    try:
+        node: Any = trees.parse_expression(f"({text})")
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    parts = [getattr(node, name, None) for name in ("left", "right", "operand", "value", "slice")]
+    parts += [*getattr(node, "comparators", ()), *getattr(node, "values", ()), *getattr(node, "args", ())]
+    parts += [keyword.value for keyword in getattr(node, "keywords", ())]
+    if isinstance(method := getattr(node, "func", None), ast.Attribute) and not isinstance(method.value, ast.Name):
+        parts.append(method.value)
+    spans = [(part.col_offset - 1, (part.end_col_offset or 0) - 1) for part in parts if isinstance(part, ast.expr)]
+    return [(start, end) for start, end in spans if end - start > len("…")]
 
 
 _known: Kept[tuple[tuple[str, ...], int], _Words] = Kept(64)

@@ -88,7 +88,12 @@ def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Seque
                 (origin,) = inner.origins
                 names[origin] = (*names.get(origin, ()), name)
     return ClusterCode(
-        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
+        lowered.program, lines, names, [_named(n) for n in lowered.inputs], [_named(n) for n in lowered.outputs],
         [str(op.value) for op in lowered.constants],
         dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)), target,
     )  # fmt: skip
+
+
+def _named(node: Node) -> str:
+    """What the program calls a value."""
+    return node.called or str(node.name if node.op.is_parameter else node.op.word)

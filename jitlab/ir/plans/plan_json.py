@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab import messages
 from jitlab.ir.extents import Moving, plain
-from jitlab.ir.graphs.bodies import body_sources, inner_nodes
-from jitlab.ir.graphs.called import told_node
+from jitlab.ir.graphs.bodies import body_sources, every_node, inner_nodes
+from jitlab.ir.graphs.called import told_node, written
 from jitlab.ir.graphs.graph import Node
 from jitlab.messages import Message
 
@@ -39,15 +39,16 @@ def _ops(plan: Plan, sources: dict[Node, str]) -> list[dict[str, Any]]:
     for info in plan.kernels:
         for node in info.nodes:
             kernel_of.setdefault(node, info)
+    texts = written(every_node(clustering.graph))
     ops = []
     for node in clustering.graph.nodes:
         if not is_operation(node):
             continue
         cluster, kernel, reason = cluster_of.get(node), kernel_of.get(node), clustering.stays.get(node)
-        ops.append(_op(plan, node, cluster, kernel, reason, sources))
+        ops.append(_op(plan, node, cluster, kernel, reason, sources, texts))
         for inner, name, parent in inner_nodes(node):
             if is_operation(inner):
-                made = _op(plan, inner, cluster, kernel, reason, sources)
+                made = _op(plan, inner, cluster, kernel, reason, sources, texts)
                 ops.append({**made, "name": name, "parent": parent, "side": _side(name, parent)})
     return ops
 
@@ -64,7 +65,8 @@ def _sources(plan: Plan) -> dict[Node, str]:
 
 
 def _op(
-    plan: Plan, node: Node, cluster: Cluster | None, kernel: KernelInfo | None, reason: Reason | None, sources: dict[Node, str]
+    plan: Plan, node: Node, cluster: Cluster | None, kernel: KernelInfo | None, reason: Reason | None, sources: dict[Node, str],
+    texts: dict[Node, str],
 ) -> dict[str, Any]:
     read = [source for source in node.inputs if is_operation(source) or source.op.is_parameter or source.op.name == "Item"]
     made = {
@@ -72,7 +74,7 @@ def _op(
         "kernel": kernel.name if kernel else None, "reason": reason.to_json() if reason else None,
         "lines": spans(node.sources), "shape": list(plain(node.shape)), "dtype": str(node.dtype),
         "inputs": list(dict.fromkeys(sources.get(source, source.name) for source in read)),
-        "scope": _text(node.attrs.get("_XlaScope")), "seconds": None,
+        "scope": _text(node.attrs.get("_XlaScope")), "seconds": None, "written": texts[node], "word": node.op.word,
     }  # fmt: skip
     if node.called:
         made["called"] = node.called

@@ -559,7 +559,7 @@ class Printer:
         if isinstance(s, For):
             kind = "" if s.kind == SERIAL else f"{s.kind} "
             extent = str(s.extent[0]) if len(s.extent) == 1 else f"min({', '.join(map(str, s.extent))})"
-            start = [f"{a.name} = {a.op} of {short_dtype(a.dtype)}" for a in s.accumulators]
+            start = [f"{a.name} = {self.kind(a.op)} of {short_dtype(a.dtype)}" for a in s.accumulators]
             with_ = f" with {', '.join(start)}" if start else ""
             left = "" if s.finish else " left partial"
             lines = [f"{kind}for {s.var} in 0..{extent}{with_}{left}:"]
@@ -588,11 +588,12 @@ class Printer:
         elif isinstance(s, Finish):
             names = ", ".join(p.name for p in s.partials)
             at = "" if s.stride == ONE else f"[{s.base}.. by {s.stride}]"
-            lines.append(f"{s.accumulator.name} = {s.accumulator.op} of {s.count} partial results {names}{at} of {s.total}")
+            kind = self.kind(s.accumulator.op)
+            lines.append(f"{s.accumulator.name} = {kind} of {s.count} partial results {names}{at} of {s.total}")
         elif isinstance(s, Call):
             whole = [f"{b.name}[{', '.join(map(str, n))}]" for b, n in zip((*s.outs, *s.ins), s.extents, strict=True)]
             outs, ins = ", ".join(whole[: len(s.outs)]), ", ".join(whole[len(s.outs) :])
-            lines.append(f"{outs} = call {s.op} of {ins}{f' (or fail {s.code})' if s.code >= 0 else ''}")
+            lines.append(f"{outs} = call {self.kind(s.op)} of {ins}{f' (or fail {s.code})' if s.code >= 0 else ''}")
         else:
             ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
             lines.append(
@@ -647,11 +648,18 @@ class Printer:
             text = f"index({self.expr(e.value, lines)} of {e.extent}, {e.code})"
         else:
             assert isinstance(e, Apply)
-            arguments = ", ".join(self.expr(part, lines) for part in e.parts)
+            arguments = [self.expr(part, lines) for part in e.parts]
             name = f"v{self.count}"
             self.count += 1
-            lines.append(f"{name} = {_op_text(e)} {arguments}".rstrip())
+            lines.append(f"{name} = {self.applied(e, arguments)}")
             self.names[id(e)] = name
             return name
         self.names[id(e)] = text
         return text
+
+    def kind(self, op: Any) -> str:
+        """What a reduction or a library call is called."""
+        return str(op)
+
+    def applied(self, e: Apply, arguments: Sequence[str]) -> str:
+        return f"{_op_text(e)} {', '.join(arguments)}".rstrip()

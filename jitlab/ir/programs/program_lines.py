@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
 from jitlab.ir.types import UNKNOWN, Origin, Origins
 
 from .program import Accumulator, Apply, Expr, Finish, For, Partial, Printer, Program, Statement, Step, expressions, walk
@@ -10,13 +14,14 @@ from .program import Accumulator, Apply, Expr, Finish, For, Partial, Printer, Pr
 MARK = "\0"
 
 
-def located_lines(program: Program) -> list[tuple[str, Origins, str]]:
-    """(line, operations, kernel) of `program.text`. The head, which declares memory and sizes, came from no operation."""
+def located_lines(program: Program, written: bool = False) -> list[tuple[str, Origins, str]]:
+    """(line, operations, kernel) of `program.text`, or `written` as a program that uses NumPy would be. The head, which
+    declares memory and sizes, came from no operation."""
     body: list[tuple[str, Origins, str]] = []
     steps = steps_of(program)
     for kernel in program.kernels:
         body.append((f"  kernel {kernel.name}:", UNKNOWN, kernel.name))
-        printer = _Located(steps)
+        printer = _Written(steps) if written else _Located(steps)
         for statement in kernel.body:
             for line in printer.statement(statement):
                 text, _, number = line.partition(MARK)
@@ -82,3 +87,17 @@ class _Located(Printer):
             self._mark(own, e.origins.union(*(part.origins for part in e.parts if not isinstance(part, Apply))))
             lines[count:] = own
         return text
+
+
+class _Written(_Located):
+    """The same in NumPy's words: "v2 = v1 - r0", "v3 = exp(v2)"."""
+
+    def kind(self, op: Any) -> str:
+        return str(op).replace(op.name, op.word, 1)
+
+    def applied(self, e: Apply, arguments: Sequence[str]) -> str:
+        word = str(e.op.word)
+        if not word[0].isalpha() and len(arguments) > 1:
+            return f" {word} ".join(arguments)
+        given = [f"{f.name}={getattr(e.op, f.name)}" for f in fields(e.op) if not (e.indices and f.name == "shape")]
+        return f"{word}({', '.join([*arguments, *given])})"

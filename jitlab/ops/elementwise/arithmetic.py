@@ -291,6 +291,7 @@ class IntegerPower(Elementwise):
     """x ** power by products: what a loop computes for `Pow` where the program says a small whole exponent."""
 
     power: int
+    numpy_word: ClassVar[str] = "**"
     flops_per_element: ClassVar[float] = 2
     exact: ClassVar[bool] = False
 

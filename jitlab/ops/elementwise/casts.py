@@ -19,6 +19,7 @@ class Cast(Elementwise):
     """x as another dtype."""
 
     dtype: np.dtype
+    numpy_word: ClassVar[str] = "astype"
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:
@@ -48,6 +49,7 @@ class Cast(Elementwise):
 class Select(Elementwise):
     """x where the bool condition holds, else y."""
 
+    numpy_word: ClassVar[str] = "where"
     instruction: ClassVar[str] = "select"
     operands = (X > 0.5, X, -2 * X), (X > 0.5, np.arange(8, dtype=np.int8), np.int8(3))
 

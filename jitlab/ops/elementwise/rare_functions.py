@@ -148,6 +148,7 @@ class FloatPart(Elementwise, family=True):
 class Mantissa(FloatPart):
     """The first result of frexp: x = mantissa * 2**exponent."""
 
+    numpy_word: ClassVar[str] = "frexp"
     parts: ClassVar[np.ufunc] = np.frexp
     index: ClassVar[int] = 0
     instruction: ClassVar[str] = "mantissa"
@@ -159,6 +160,7 @@ class Mantissa(FloatPart):
 class Exponent(FloatPart):
     """The second result of frexp, an int32."""
 
+    numpy_word: ClassVar[str] = "frexp"
     parts: ClassVar[np.ufunc] = np.frexp
     index: ClassVar[int] = 1
     instruction: ClassVar[str] = "exponent"
@@ -167,6 +169,7 @@ class Exponent(FloatPart):
 class Fraction(FloatPart):
     """The first result of modf: what is behind the point, with the sign of x."""
 
+    numpy_word: ClassVar[str] = "modf"
     parts: ClassVar[np.ufunc] = np.modf
     index: ClassVar[int] = 0
 

@@ -67,6 +67,10 @@ class Special(Library):
         return "".join(word[:1].upper() + word[1:] for word in self.function.split("_"))
 
     @property
+    def word(self) -> str:
+        return self.function
+
+    @property
     def stem(self) -> str:
         return self.function
 
@@ -141,6 +145,7 @@ def _over(y: Node, x: Node, at_zero: float) -> Node:
 class Zeta2(Library):
     """The trigamma function: `scipy.special.polygamma(1, x)`."""
 
+    numpy_word: ClassVar[str] = "polygamma"
     library: ClassVar[str] = "scipy"
     flops_per_element: ClassVar[float] = 60
     operands = ((X + 2.6,),)
@@ -212,6 +217,7 @@ class Expit(ScipyFunction):
 class LogExpit(ScipyFunction):
     """log(expit(x)), without loss at either end."""
 
+    numpy_word: ClassVar[str] = "log_expit"
     scipy_name: ClassVar[str] = "log_expit"
     singular: ClassVar[bool] = False
 
@@ -257,6 +263,7 @@ class Ndtr(ScipyFunction):
 class LogNdtr(ScipyFunction):
     """log(ndtr(x)): far to the left by the scaled complementary error function."""
 
+    numpy_word: ClassVar[str] = "log_ndtr"
     scipy_name: ClassVar[str] = "log_ndtr"
 
     def of(self, x: Scalar) -> Scalar:

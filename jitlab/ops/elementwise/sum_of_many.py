@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from jitlab.ops.emitter import Emitter
 
 class AddN(Elementwise):
     """a + b + c + ..., from left to right; all of one shape and dtype."""
+
+    numpy_word: ClassVar[str] = "+"
 
     def numpy(self, *arrays: Any) -> Any:
         return reduce(np.add, arrays)

@@ -20,6 +20,7 @@ BOOL, INT64 = np.dtype(bool), np.dtype("i8")
 class Fill(Generated):
     """One value everywhere: zeros, ones, full. (`empty` too: a fresh array has no other meaning in a graph.)"""
 
+    numpy_word: ClassVar[str] = "full"
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:
@@ -47,6 +48,7 @@ class Range(Generated):
     """arange: its first element, its second, and the rest at the same distance; NumPy computes first + i * (second - first)."""
 
     shape: tuple[int]
+    numpy_word: ClassVar[str] = "arange"
     flops_per_element: ClassVar[float] = 2
 
     def numpy(self, *arrays: Any) -> Any:

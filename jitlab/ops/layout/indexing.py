@@ -56,6 +56,7 @@ class Gather(Operation):
     """x at the positions that several integer arrays give along `axes`; the axes of the positions come first."""
 
     axes: tuple[int, ...]
+    numpy_word: ClassVar[str] = "[...]"
     tf_name: ClassVar[str | None] = "GatherNd"
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
@@ -115,6 +116,8 @@ class Scatter(Operation, family=True):
 class ScatterUpdate(Scatter):
     """x[indices] = value; of repeated positions the last one stays."""
 
+    numpy_word: ClassVar[str] = "[...] ="
+
     def numpy(self, *arrays: Any) -> Any:
         x, value, *indices = arrays
         result = np.array(x)
@@ -143,6 +146,7 @@ class ScatterUpdate(Scatter):
 class ScatterAdd(Scatter):
     """x[indices] += value with repeated positions added up, as `np.add.at` does."""
 
+    numpy_word: ClassVar[str] = "add.at"
     tf_name: ClassVar[str | None] = "TensorScatterAdd"
     flops_per_element: ClassVar[float] = 1
 

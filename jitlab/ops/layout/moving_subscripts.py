@@ -44,6 +44,7 @@ class Position(Operation):
 
     extent: int
     axis: int  # of the array that is indexed, for the message
+    numpy_word: ClassVar[str] = "[...]"
     may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
 

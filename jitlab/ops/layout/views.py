@@ -17,6 +17,12 @@ from jitlab.ops.build_nodes import apply
 AxisMap = tuple[tuple[int, int, int | None], ...]
 
 
+#: How a program writes each kind of view.
+VIEW_WORDS = {
+    "StridedSlice": "[...]", "Slice": "[...]", "ExpandDims": "[None]", "BroadcastTo": "broadcast_to", "Transpose": "transpose",
+}  # fmt: skip
+
+
 def _by_origin(n: Any) -> Any:
     return n.expr if isinstance(n, Extent) else n
 
@@ -40,6 +46,10 @@ class View(Operation):
         if used == sorted(used):
             return "BroadcastTo" if any(n != 1 for n in rest) else "ExpandDims" if rest else "Slice"
         return "Transpose"
+
+    @property
+    def word(self) -> str:
+        return VIEW_WORDS[self.name]
 
     def __hash__(self) -> int:  # by what sizes come from: nobody asks for their values
         return hash((View, *(tuple(map(_by_origin, entry)) for entry in self.map), *map(_by_origin, self.shape)))
@@ -94,6 +104,7 @@ class Update(Operation):
 
     map: AxisMap
     shape: tuple[int, ...]
+    numpy_word: ClassVar[str] = "[...] ="
     tf_name: ClassVar[str | None] = "TensorScatterUpdate"
     flops_per_element: ClassVar[float] = 0
 

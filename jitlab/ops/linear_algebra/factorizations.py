@@ -119,6 +119,7 @@ class Qr(MatrixLibrary):
 class QrTriangle(MatrixLibrary):
     """The upper triangular factor r of a QR factorisation alone. Gradient: that of `Qr`."""
 
+    numpy_word: ClassVar[str] = "qr"
     may_raise: ClassVar[bool] = False
     operands = (TALL,), (TALL.T,), (np.stack([A, A.T]).astype("f4"),)
 
@@ -140,6 +141,7 @@ class QrTriangle(MatrixLibrary):
 class QrRaw(MatrixLibrary):
     """What LAPACK's geqrf leaves: h (transposed as NumPy gives it) with r and the reflectors, and their factors tau."""
 
+    numpy_word: ClassVar[str] = "qr"
     may_raise: ClassVar[bool] = False
     operands = (TALL,), (np.stack([TALL.T, -TALL.T]).astype("f4"),)
 

@@ -58,6 +58,10 @@ class Fft(Transform):
     def name(self) -> str:
         return "IFFT" if self.inverse else "FFT"
 
+    @property
+    def word(self) -> str:
+        return "ifft" if self.inverse else "fft"
+
     def numpy(self, x: Any) -> Any:
         return (np.fft.ifft if self.inverse else np.fft.fft)(x, axis=self.axis, norm=self.norm)
 

@@ -42,6 +42,7 @@ class MatMul(Product):
         (M, N), (M, N[:, 0]), (M[0], N), (M[0], N[:, 0]), (M + 1j, N - 0.5j),
         (np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)), (M > 0, N > 0), (np.empty((2, 0)), np.empty((0, 3))),
     )
+    numpy_word: ClassVar[str] = "@"
 
     def result(self, *types: ArrayType) -> ArrayType:
         x, y = types
@@ -67,6 +68,7 @@ class MatMul(Product):
 class BatchMatMul(Product):
     """x @ y of stacks of matrices; the leading axes broadcast."""
 
+    numpy_word: ClassVar[str] = "@"
     tf_name: ClassVar[str | None] = "BatchMatMulV2"
     operands = (
         (np.stack([M, M + 1]), np.stack([N, -N])), (np.stack([M, M + 1]), N),

@@ -144,6 +144,8 @@ class Conv(Convolution):
     What machine learning calls a convolution: the filters are not turned round.
     """
 
+    numpy_word: ClassVar[str] = "conv"
+
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         x, w = types
         return (ArrayType((x.shape[0], w.shape[0], *window_counts(x.shape[2:], w.shape[2:], self.geometry)), x.dtype),)
@@ -180,6 +182,7 @@ class ConvInput(Convolution):
     """The transpose of `Conv` along x, spatial `size`: y[N, O, *P], w[O, C / groups, *K] -> [N, C, *size]."""
 
     size: tuple[int, ...]
+    numpy_word: ClassVar[str] = "conv"
     suffix: ClassVar[str] = "BackpropInput"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -221,6 +224,7 @@ class ConvFilter(Convolution):
     x[N, C, *S], y[N, O, *P] -> [O, C / groups, *kernel]."""
 
     kernel: tuple[int, ...]
+    numpy_word: ClassVar[str] = "conv"
     suffix: ClassVar[str] = "BackpropFilter"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:

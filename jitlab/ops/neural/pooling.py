@@ -65,6 +65,7 @@ def least(dtype: np.dtype) -> Any:
 class MaxPool(Pooling):
     """The greatest element of each window; NaN where it has one."""
 
+    numpy_word: ClassVar[str] = "max_pool"
     stem_name: ClassVar[str] = "MaxPool"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -87,6 +88,7 @@ class MaxPool(Pooling):
 class MaxPoolGrad(Pooling):
     """The cotangents y[N, C, *P] of the greatest elements, put where those are in x[N, C, *S]."""
 
+    numpy_word: ClassVar[str] = "max_pool"
     stem_name: ClassVar[str] = "MaxPoolGrad"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -112,6 +114,7 @@ class MaxPoolGrad(Pooling):
 class MaxPoolPick(Pooling):
     """Of each window the element of z[N, C, *S] where x[N, C, *S] has its greatest one."""
 
+    numpy_word: ClassVar[str] = "max_pool"
     stem_name: ClassVar[str] = "MaxPoolGradGrad"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -144,6 +147,7 @@ class Mean(Pooling, family=True):
 class AvgPool(Mean):
     """The mean of each window, of those of its elements that lie inside the array."""
 
+    numpy_word: ClassVar[str] = "avg_pool"
     stem_name: ClassVar[str] = "AvgPool"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
@@ -166,6 +170,7 @@ class AvgPoolGrad(Mean):
     """The transpose of `AvgPool` of an x of spatial `size`: each window's cotangent in equal shares to its elements."""
 
     size: tuple[int, ...]
+    numpy_word: ClassVar[str] = "avg_pool"
     stem_name: ClassVar[str] = "AvgPoolGrad"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:

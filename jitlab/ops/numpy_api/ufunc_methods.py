@@ -55,6 +55,10 @@ class Fold(Reduction):
         return f"Reduce{self.op.name}"
 
     @property
+    def word(self) -> str:
+        return f"{type(self.op).ufunc.__name__}.reduce"
+
+    @property
     def exact(self) -> bool:  # type: ignore[override]
         return type(self.op).exact and type(self.op).ufunc is not np.hypot
 
@@ -139,6 +143,10 @@ class UfuncMethod(Library):
     @property
     def name(self) -> str:
         return f"{self.method.capitalize()}{''.join(part.capitalize() for part in self.ufunc_name.split('_'))}"
+
+    @property
+    def word(self) -> str:
+        return f"{self.ufunc_name}.{self.method}"
 
     def numpy(self, *arrays: Any) -> Any:
         ufunc = getattr(np, self.ufunc_name)

@@ -52,6 +52,7 @@ class SignedSum(Sum):
         ((0,), -0.0 * MATRIX), ((0, 1), -0.0 * np.abs(MATRIX)), ((1,), SMALL_INTS), ((0,), MATRIX + 2j),
         ((0,), np.empty((0, 3))),
     )
+    numpy_word: ClassVar[str] = "sum"
 
     def numpy(self, x: Any) -> Any:
         return np.sum(x, axis=self.axes, initial=negative_zero(x.dtype))
@@ -173,6 +174,7 @@ class Truth(Reduction, family=True):
 class Any_(Truth):
     """Is any element true?"""
 
+    numpy_word: ClassVar[str] = "any"
     tf_name: ClassVar[str | None] = "Any"
     function: ClassVar[str] = "any"
     instruction: ClassVar[str] = "or_"
@@ -190,6 +192,7 @@ class All(Truth):
 class CountNonzero(Reduction):
     """How many elements are not zero."""
 
+    numpy_word: ClassVar[str] = "count_nonzero"
     instruction: ClassVar[str] = "add"
     neutral: ClassVar[Any] = 0
     operands = Truth.operands

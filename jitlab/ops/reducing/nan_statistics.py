@@ -164,6 +164,10 @@ class NanArg(Library):
     may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
+    @property
+    def word(self) -> str:
+        return self.numpy_name
+
     def numpy(self, *arrays: Any) -> Any:
         return getattr(np, self.numpy_name)(arrays[0], axis=self.axis, keepdims=self.keepdims)
 
@@ -389,6 +393,7 @@ class HistogramDD(Library):
     range: tuple[tuple[float, float] | None, ...] | None = None
     density: bool = False
     weighted: bool = False
+    numpy_word: ClassVar[str] = "histogramdd"
     may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 

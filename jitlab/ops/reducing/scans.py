@@ -92,6 +92,7 @@ class Scan(Operation, family=True):
 class CumSum(Scan):
     """Running sums along `axis`."""
 
+    numpy_word: ClassVar[str] = "cumsum"
     tf_name: ClassVar[str | None] = "Cumsum"
     ufunc: ClassVar[np.ufunc] = np.add
 
@@ -115,6 +116,7 @@ class CumSum(Scan):
 class CumProd(Scan):
     """Running products along `axis`."""
 
+    numpy_word: ClassVar[str] = "cumprod"
     tf_name: ClassVar[str | None] = "Cumprod"
     ufunc: ClassVar[np.ufunc] = np.multiply
 
@@ -171,6 +173,7 @@ class CumExtreme(Scan, family=True):
 class CumMax(CumExtreme):
     """The largest element so far along `axis`."""
 
+    numpy_word: ClassVar[str] = "maximum.accumulate"
     ufunc: ClassVar[np.ufunc] = np.maximum
 
     def neutral(self, dtype: np.dtype) -> Any:
@@ -183,6 +186,7 @@ class CumMax(CumExtreme):
 class CumMin(CumExtreme):
     """The smallest element so far along `axis`."""
 
+    numpy_word: ClassVar[str] = "minimum.accumulate"
     ufunc: ClassVar[np.ufunc] = np.minimum
 
     def neutral(self, dtype: np.dtype) -> Any:
@@ -200,6 +204,10 @@ class Accumulate(Scan):
     @property
     def name(self) -> str:
         return f"Accumulate{self.op.name}"
+
+    @property
+    def word(self) -> str:
+        return f"{type(self.op).ufunc.__name__}.accumulate"
 
     @property
     def exact(self) -> bool:  # type: ignore[override]

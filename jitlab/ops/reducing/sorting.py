@@ -350,6 +350,10 @@ class OrderStatistic(Library):
     def name(self) -> str:
         return {"nan": "Nan"}.get(self.numpy_name[:3], "") + self.numpy_name.removeprefix("nan").capitalize()
 
+    @property
+    def word(self) -> str:
+        return self.numpy_name
+
     def numpy(self, *arrays: Any) -> Any:
         if self.numpy_name == "median" and arrays[0].ndim == 1 and arrays[0].size and arrays[0].dtype.char in "df":
             return _median_of_row(arrays[0])

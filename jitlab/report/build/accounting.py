@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitlab.api.check.check_text import verdict
-from jitlab.ir import told
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.render import wording
@@ -111,7 +110,7 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     lines = [f"{head}, checked beside NumPy{said}"]
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
-        name = told(row["output"], row.get("called") or "", row.get("within") or "", lines=wording.line_text(row["lines"]))
+        name = wording.operation_text(row, row["output"], wording.line_text(row["lines"]))
         lines.append(clean(f"✗ {name}: {said}"))
     return [*lines, NOT_PYTHON]
 

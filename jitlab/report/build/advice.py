@@ -41,12 +41,12 @@ def _host(fallback: Json, seconds: float | None) -> Json:
     said = "host_share" if felt and seconds else "host"
     share = fallback["seconds"] / seconds if felt and seconds else None
     reason = fallback["reason"]
-    told = {"reason": reason["text"] if reason else "", "op": fallback["op"], "lines": numbers}
+    told = {"reason": reason["text"] if reason else "", "op": fallback.get("written") or fallback["op"], "lines": numbers}
     why = [messages.text(f"advice.not_compiled{'_at' if numbers else ''}", **told)]
     if reason and _draws_in_body(reason):
         why.append(messages.text("advice.draw_before"))
     return {
-        **_said(said, {"op": fallback["op"], "seconds": fallback["seconds"], "share": share}),
+        **_said(said, {"op": fallback.get("written") or fallback["op"], "seconds": fallback["seconds"], "share": share}),
         "code": None, "why": " ".join(why), "section": "clusters",
     }  # fmt: skip
 

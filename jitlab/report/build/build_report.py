@@ -97,7 +97,7 @@ def report_json(recording: Recording) -> Json:
     _add_savings(data["retraces"])
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
-    data["timeline"]["lanes"] = lanes(recording, data["kernels"], titles)
+    data["timeline"]["lanes"] = lanes(recording, data["kernels"], titles, data["ops"])
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)
     add_traffic(data, recording)
@@ -404,7 +404,7 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
             result.append(
                 {
                     "op": op["op"], "name": op["name"], "plan": op["plan"], "lines": op["lines"], "reason": op["reason"],
-                    "seconds": op["seconds"], "calls": tally.calls,
+                    "seconds": op["seconds"], "calls": tally.calls, "written": op.get("written"),
                 }
             )  # fmt: skip
     return result

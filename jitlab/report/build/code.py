@@ -11,6 +11,7 @@ one line of the program becomes many instructions. Nothing is guessed: see the l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ from jitlab.targets.devices import code_stages, target_of
 from jitlab.targets.target import Listed, Listing
 
 Json = dict[str, Any]
+
+#: Longer names of the program stand above its lines.
+LONGEST_NAME = 24
 
 #: The stage that a GPU's target will have.
 PTX = "ptx"
@@ -196,13 +200,17 @@ class _Maker:
 
     def program(self) -> list[CodeLine]:
         p = self.code.program
-        what = [f"{b.name} is {name}" for b, name in zip(p.inputs, self.code.inputs, strict=True)]
-        what += [f"{b.name} is {name}" for b, name in zip(p.outputs, self.code.outputs, strict=True)]
-        what += [f"{name} is {value}" for (name, _), value in zip(p.scalars, self.code.scalars, strict=True)]
+        lines = located_lines(p, written=True)
+        held = [*zip(p.inputs, self.code.inputs, strict=True), *zip(p.outputs, self.code.outputs, strict=True)]
+        means = {b.name: name for b, name in held}
+        means |= {name: value for (name, _), value in zip(p.scalars, self.code.scalars, strict=True)}
+        names = _free_names(means, [text for text, _, _ in lines])
+        what = [f"{name} is {value}" for name, value in means.items() if name not in names]
         result = [CodeLine(f"# {', '.join(what)}", noise=True)] if what else []
-        for text, origins, kernel in located_lines(p):
+        for text, origins, kernel in lines:
             name = self.code.kernels.get(kernel)
             head = text == f"  kernel {kernel}:"
+            text = text if head else _NAMES.sub(lambda found: names.get(found[0], found[0]), text)
             result.append(self.line(f"  kernel {self.function}.{name}:" if head else text, origins, name, head or not kernel))
         return result
 
@@ -268,6 +276,31 @@ class _Maker:
                 line = CodeLine(line.text, tuple(sorted(at)), tuple(dict.fromkeys((*line.ops, *more))), line.kernel, False)
             result.append(line)
         return result
+
+
+#: What may be a name in a line.
+_NAMES = re.compile(r"(?<![\w.])[a-z]\d+(?!\w)")
+
+#: What indices are called where the program's names leave that free.
+_INDICES = {"a0": "i", "a1": "j", "a2": "k"}
+
+
+def _free_names(means: Mapping[str, str], lines: Sequence[str]) -> dict[str, str]:
+    """By what the lines call values and numbers: what the program does, where that says nothing else in them."""
+    taken = set(re.findall(r"[^\W\d]\w*", "\n".join(lines))) - {"x"}  # between sizes
+    often = Counter(means.values())
+    names = {name: said for name, said in means.items() if _is_short(said) and (said not in taken and often[said] == 1)}
+    names |= {name: said for name, said in means.items() if _is_number(said)}
+    given = set(names.values())
+    return names | {name: said for name, said in _INDICES.items() if said not in taken | given}
+
+
+def _is_short(name: str) -> bool:
+    return name.isidentifier() and len(name) <= LONGEST_NAME
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d[\d.e+-]{,7}", text) is not None
 
 
 def _nearest(name: str, ways: Mapping[str, Sequence[str]], alive: set[str]) -> tuple[str, ...]:

@@ -57,9 +57,9 @@ def _line(item: Any) -> str:
             said = item.message.text if item.message else wording.change_text(item.argument, item.before, item.after)
             text = f"{item.cluster or item.function} again{_at(item.lines)}: {said}{_took(item.seconds)}"
         case Op():
-            text = f"{item.op} {item}: {item.cluster or item.reason or 'not compiled'}"
+            text = f"{item}: {item.cluster or item.reason or 'not compiled'}"
         case Fallback():
-            text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
+            text = f"{item.written or item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
             size = "" if item.reason.size_in else f", {units.size(item.bytes)}"
             text = f"{' → '.join(item.said)}: {item.reason}{size}"

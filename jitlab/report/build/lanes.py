@@ -23,16 +23,19 @@ LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 }
 
 
-def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]], titles: Titles) -> list[Json]:
+def lanes(
+    recording: Recording, kernels: Sequence[Mapping[str, Any]], titles: Titles, ops: Sequence[Mapping[str, Any]] = ()
+) -> list[Json]:
     """The lanes that have spans. A group starts at its own first span, kept or not; `offset`: where in the recording.
 
-    `kernels` are the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the durations
-    were measured, and they stand one after another from the launch's start, as they ran. A span has the name of its operation,
-    kernel or cluster, where its lines are; only a statement, which has no such entry, has `lines` of its own.
+    `kernels` and `ops` are the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the
+    durations were measured, and they stand one after another from the launch's start, as they ran. A span has the name of its
+    operation, kernel or cluster, where its lines are; only a statement, which has no such entry, has `lines` of its own.
     """
     of_cluster: dict[tuple[str, str], list[str]] = {}
     for kernel in kernels:
         of_cluster.setdefault((kernel["plan"], kernel["cluster"]), []).append(kernel["name"])
+    said = {(op["plan"], op["name"]): op["written"] for op in ops}
     made = []
     for group, parts in LANES.items():
         spans = recording.lanes[group]
@@ -44,6 +47,8 @@ def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]], titles: Ti
         lane_of = {kind: name for name, kinds in parts for kind in kinds}
         for span in spans:
             json = _span(span, start, titles)
+            if json["kind"] in ("op", "host", "copy"):
+                json["label"] = said.get((json["plan"], json["name"]), json["label"])
             name = lane_of[span.kind]
             if name == "codegen" and span.tier:
                 name = f"codegen {span.tier}"

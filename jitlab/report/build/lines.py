@@ -78,7 +78,7 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
         inside = [ops[kernel["plan"], name] for name in kernel["ops"] if (kernel["plan"], name) in ops]
         add("kernel", kernel["plan"], kernel["name"], (span for op in inside for span in op["lines"]), kernel["seconds"])
     for fallback in data["fallbacks"]:
-        add("host", fallback["plan"], fallback["op"], fallback["lines"], fallback["seconds"])
+        add("host", fallback["plan"], fallback.get("written") or fallback["op"], fallback["lines"], fallback["seconds"])
     for at, statement in enumerate(data.get("statements", ())):
         add("Python", f"statement {at}", "", statement["lines"], statement["seconds"])
     return sorted((_part(*entry) for entry in found.values() if entry[2]), key=lambda part: part.head)

@@ -179,12 +179,14 @@ def _lane_events(lane: Mapping[str, Any], names: Mapping[str, int], offset: floa
             free.append(0)
         free[row] = start + duration
         work = span["kind"] in WORK
-        args = {"name": span["name"], "op": span["label"]}
+        op = values.ops.get((span["plan"], span["name"]))
+        kind = op["op"] if op is not None and span["kind"] in ("op", "host", "copy") else span["label"]
+        args = {"name": span["name"], "op": kind}
         if work:
             args |= {f"input{i}": name for i, name in enumerate(values.inputs.get((span["plan"], span["name"]), ()))}
         event = {
             "ph": "X", "cat": "Op" if work else "Compile" if span["kind"] != "statement" else "Python",
-            "name": span["label"], "pid": pid, "tid": row, "ts": start, "dur": duration, "args": args,
+            "name": kind, "pid": pid, "tid": row, "ts": start, "dur": duration, "args": args,
         }  # fmt: skip
         made.append((event, span))
     return made

@@ -55,7 +55,7 @@ def report_lines(data: Mapping[str, Any]) -> list[str]:
 def _node(op: Mapping[str, Any], names: Mapping[tuple[str, str], str], fill: str, extra: str = "") -> str:
     shape = f"{op['dtype']}[{', '.join(map(str, op['shape']))}]"
     at = wording.line_text(wording.numbers_of(op["lines"]))
-    label = "\\n".join(quoted(part)[1:-1] for part in (op["op"], op.get("called"), shape, at) if part)
+    label = "\\n".join(quoted(part)[1:-1] for part in (wording.written(op), shape, at) if part)
     return f'{names[op["plan"], op["name"]]} [{extra}style=filled, fillcolor="{fill}", label="{label}"];'
 
 

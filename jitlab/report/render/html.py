@@ -191,7 +191,7 @@ def _retraces(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
     rows = [
-        (f["op"], _lines(f), f["reason"]["text"] if f["reason"] else "", f["calls"], units.duration(f["seconds"]))
+        (wording.written(f), _lines(f), f["reason"]["text"] if f["reason"] else "", f["calls"], units.duration(f["seconds"]))
         for f in data["fallbacks"]
     ]
     rows += [
@@ -212,8 +212,10 @@ def _loops(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
+    ops = wording.operations(data)
     return "Copies", _table(("of", "cluster", "why", "bytes"), (
-        (c["node"], c["cluster"], c["reason"]["text"], units.size(c["bytes"])) for c in data.get("copies", ())
+        (_said(ops, c["plan"], c["node"]), c["cluster"], c["reason"]["text"], units.size(c["bytes"]))
+        for c in data.get("copies", ())
     ))  # fmt: skip
 
 
@@ -249,9 +251,12 @@ def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _ops(data: Mapping[str, Any]) -> tuple[str, str]:
-    heads = ("name", "in the program", "operation", "plan", "cluster", "kernel", "lines", "type", "why not", "would compile if")
+    heads = (
+        "in the program", "value", "operation", "name", "plan", "cluster", "kernel", "lines", "type", "why not",
+        "would compile if",
+    )  # fmt: skip
     return "Operations", _table(heads, (
-        (o["name"], o.get("called") or "", o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
+        (wording.written(o), o.get("called") or "", o["op"], o["name"], o["plan"], o["cluster"], o["kernel"], _lines(o),
          f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "",
          o["flip"]["text"] if o.get("flip") else "")
         for o in data["ops"][:5000]

@@ -272,7 +272,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 cuts.setdefault(cut.head, cut)
         before |= mine
         own = [ops[name] for name in kernel["ops"] if name in ops]  # what is in the body of one that is shown is told with it
-        kinds = tuple(_kind(op) for op in own if op.get("parent") not in ops)
+        kinds = _texts([op for op in own if op.get("parent") not in ops])
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
         nests = _nests(data, kernel, ops)
         where = _where(kernel, ops, home)
@@ -304,11 +304,25 @@ def _where(entry: Json, ops: Mapping[str, Json], home: str) -> str:
 
 
 def _kind(op: Json) -> str:
-    """The operation's name; a loop's is what the program calls it: "for i (line 7)"."""
+    """How the program writes the operation; a loop's is what the program calls it: "for i (line 7)"."""
     if not op.get("loop"):
-        return clean(op["op"])
+        return clean(wording.written(op))
     head = clean(op["loop"]).partition(" in ")[0]
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
+
+
+def _texts(own: Sequence[Json]) -> tuple[str, ...]:
+    """How the program writes operations that are fused: of what lies in another's expression the whole alone, and once what a
+    loop repeats."""
+    spans = sorted({tuple(span) for op in own for span in op["lines"]}, key=lambda s: (s[0], s[1], s[2], -s[3], -s[4]))
+    inside, end = set(), ("", -1, -1)
+    for span in spans:
+        if (span[0], span[3], span[4]) <= end and span[0] == end[0]:
+            inside.add(span)
+        else:
+            end = (span[0], span[3], span[4])
+    outer = [op for op in own if not op["lines"] or any(tuple(span) not in inside for span in op["lines"])]
+    return tuple(dict.fromkeys(_kind(op) for op in outer))
 
 
 def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...]:
@@ -323,7 +337,7 @@ def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...
             if edge["plan"] == kernel["plan"] and edge["consumer"] in mine and edge["producer"] in before.difference(mine)
         ]
         found = {cut.head: cut for cut in cuts}
-        rows.append(Nest(tuple(_kind(ops[name]) for name in mine), wording.line_text(nest["lines"]), tuple(found.values())))
+        rows.append(Nest(_texts([ops[name] for name in mine]), wording.line_text(nest["lines"]), tuple(found.values())))
         before.update(mine)
     return tuple(rows)
 
@@ -332,7 +346,7 @@ def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
     seconds, calls = total or (None, 0)
     reason = op["reason"]["text"] if op["reason"] else ""
     return Box(
-        kind="host", name=clean(op["op"]), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
+        kind="host", name=clean(wording.written(op)), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
         calls=calls, why=f"Not compiled: {clean(reason)}", at=_first_line(op["lines"]),
     )  # fmt: skip
 

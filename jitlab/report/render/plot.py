@@ -10,6 +10,7 @@ from jitlab.messages.escape import clean
 from jitlab.report.build import build_report
 from jitlab.targets.target import Peaks
 
+from . import wording
 from .graphviz_dot import HOST, LINES
 from .marks import kernel_colors
 
@@ -32,7 +33,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     ]
     hosts = [f for f in data["fallbacks"] if f["seconds"] is not None]
     timed = [row for row in rows if row["seconds"] is not None]
-    names = [row["name"] for row in timed] + [_text(f"{f['op']} (host)") for f in hosts]
+    names = [row["name"] for row in timed] + [_text(f"{wording.written(f)} (NumPy)") for f in hosts]
     times = [row["seconds"] * 1e3 for row in timed] + [f["seconds"] * 1e3 for f in hosts]
     fills = [row["color"] for row in timed] + [HOST] * len(hosts)
     figure.add_bar(x=names, y=times, marker_color=fills, name="time", showlegend=False, row=1, col=1)

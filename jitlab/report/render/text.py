@@ -150,7 +150,7 @@ def _inside(kernel: KernelRow) -> list[str]:
 
 def _named(ops: Sequence[str]) -> str:
     more = [f"+{len(ops) - MOST_OPS}"] if len(ops) > MOST_OPS else []
-    return " ".join([*ops[:MOST_OPS], *more])
+    return ", ".join([*(op.replace(" ", "\u00a0") for op in ops[:MOST_OPS]), *more])  # an expression stays in a line
 
 
 def _timed(text: str, seconds: float | None, note: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitlab.errors import OptionError
+from jitlab.ir import is_written, line_of
 from jitlab.messages.escape import clean
 from jitlab.report.flip_trial import flip_holds
 from jitlab.report.schema import Boundary, Op, Reason
@@ -93,32 +94,45 @@ def _unfused(report: Report, first: Op, second: Op) -> Answer:
 
 
 def _pair(report: Report, a: str, b: str) -> tuple[Op, Op]:
-    """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
+    """The two operations meant; of several of a kind, the pair that is connected, the first in the program. OptionError where
+    a text stands in several lines, so that nobody knows which one is meant."""
     firsts, seconds = _found(report, a), _found(report, b)
     pairs = [(x, y) for x in firsts for y in seconds if x.plan == y.plan and x is not y]
     if not pairs and firsts == seconds:
         raise OptionError(f"{a!r} and {b!r} are one operation, {firsts[0]}", hint="say two")
     if not pairs:
         raise OptionError(f"{a!r} and {b!r} are in no plan together")
-    for x, y in pairs:
-        if x.name in y.inputs or y.name in x.inputs:
-            return x, y
-    return pairs[0]
+    joined = [(x, y) for x, y in pairs if x.name in y.inputs or y.name in x.inputs] or pairs
+    _ask_for_line(report, a, [x for x, _ in joined])
+    _ask_for_line(report, b, [y for _, y in joined])
+    return joined[0]
+
+
+def _ask_for_line(report: Report, name: str, found: Sequence[Op]) -> None:
+    """An expression that stands in several lines is no answer to which one; of a kind the first in the program is meant."""
+    lines = dict.fromkeys(op.lines[0] for op in found if op.plan == found[0].plan and op.lines)
+    if len(lines) > 1 and not any(name.lower() in (op.name, op.op.lower(), op.word) for op in found):
+        shown = " or ".join(f'"{name}, line {line}"' for line in list(lines)[:MOST_READERS])
+        raise OptionError(f"{name!r} stands in {len(lines)} lines", hint=f"say which: {shown}")
 
 
 def _found(report: Report, name: str) -> list[Op]:
-    """The operations of this name, else of this kind, else those whose values the program calls so."""
+    """The operations of this name, else of this kind, else those that the program writes or whose values it calls so; with
+    ", line 7" behind it those of a line."""
     if not isinstance(name, str):
         raise OptionError(f"{name!r} is no name of an operation", hint='two names, as in why("exp", "sum")')
-    found = [op for op in report.ops if op.name == name]
-    found = found or [op for op in report.ops if op.op.lower() == name.lower()]
-    found = found or [op for op in report.ops if op.called == name]
+    wanted, line = line_of(name)
+    ops = [op for op in report.ops if line is None or line in op.lines]
+    found = [op for op in ops if op.name == wanted]
+    found = found or [op for op in ops if wanted.lower() in (op.op.lower(), op.word)]
+    found = found or [op for op in ops if is_written(wanted, op.called, op.written)]
     if not found:
         readers = [op for op in report.ops if name in op.inputs]
         if readers and "summary" not in report.data:  # of a report that was cut down, an operation may be missing
-            shown = ", ".join(dict.fromkeys(repr(op.called or op.name) for op in readers[:MOST_READERS]))
+            shown = ", ".join(dict.fromkeys(repr(op.called or op.word or op.name) for op in readers[:MOST_READERS]))
             raise OptionError(f"{name!r} is an input: no operation makes it", hint=f"say one that reads it: {shown}")
-        names = dict.fromkeys(n for op in report.ops for n in (op.name, op.op, op.called) if n)
+        keys = ("written", "called", "word", "name", "op")
+        names = dict.fromkeys(text for key in keys for op in report.ops if (text := getattr(op, key)))
         raise OptionError(f"this report has no operation {name!r}", hint=wording.one_of(name, names))
     return found
 

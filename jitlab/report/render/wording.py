@@ -61,9 +61,14 @@ def outermost(name: str, around: Callable[[str], str | None]) -> str:
 
 
 def operation_text(op: Mapping[str, Any] | None, name: str, lines: str = "") -> str:
-    """An operation as the program calls it: "`inv6` (realdiv_1, line 7)"; by its name where the report has no more of it."""
+    """An operation as the program calls it: "`inv6` (line 7)"; by its name where the report has no more of it."""
     op = op or {}
-    return told(name, str(op.get("called") or ""), str(op.get("within") or ""), lines=lines)
+    return told(str(op.get("word") or name), str(op.get("called") or ""), str(op.get("within") or ""), lines=lines)
+
+
+def written(op: Mapping[str, Any]) -> str:
+    """How the program writes an operation; in reports that do not say it the operation's kind."""
+    return str(op.get("written") or op["op"])
 
 
 def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:

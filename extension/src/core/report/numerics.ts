@@ -60,7 +60,7 @@ export function checkedTexts(row: Checked): { name: string; where: string; off: 
   const isSame = row.differing === 0 || row.maxUlp === 0;
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
   return {
-    name: row.called ? `${row.called} (${row.op})` : row.op || row.output,
+    name: row.called || row.word || row.op || row.output,
     where: joined(' · ', lines(row.lines), row.cluster),
     // The largest of all elements, which the cluster's box says, may be of one whose terms cancel.
     off: isSame

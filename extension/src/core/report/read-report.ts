@@ -58,6 +58,8 @@ export function readHistory(value: unknown): History | null {
 function readOperation(value: Json): Operation {
   const op = parts.readOp(value);
   op.loop ||= op.op === 'If' ? op.called : '';
+  op.word ||= op.op; // of a report of an earlier jitlab
+  op.written ||= op.word;
   return op;
 }
 

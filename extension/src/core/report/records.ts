@@ -46,8 +46,8 @@ export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.na
   op: text(v.op), cluster: text(v.cluster) || null, kernel: text(v.kernel) || null,
   reason: maybe(v.reason, readReason), shape: numbers(v.shape), dtype: text(v.dtype), inputs: texts(v.inputs),
   scope: text(v.scope) || null, /** seconds */ seconds: number(v.seconds), parent: text(v.parent), side: text(v.side),
-  called: text(v.called), loop: text(v.loop), iterations: number(v.iterations), endsEarly: flag(v.ends_early),
-  device: text(v.device) });
+  written: text(v.written), word: text(v.word), called: text(v.called), loop: text(v.loop),
+  iterations: number(v.iterations), endsEarly: flag(v.ends_early), device: text(v.device) });
 export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text), clause: words(v.clause),
   rest: words(v.rest), sizeIn: text(v.size_in) });
 export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
@@ -67,15 +67,15 @@ export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: te
   cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
   /** bytes */ bytes: amount(v.bytes), place: text(v.place), reason: readReason(record(v.reason)) });
 export const readChecked = (v: Json) => ({ cluster: text(v.cluster) || null, plan: text(v.plan),
-  output: text(v.output), lines: numbers(v.lines), ok: flag(v.ok), op: text(v.op), called: text(v.called),
-  maxAbs: number(v.max_abs), /** ulps */ maxUlp: number(v.max_ulp), /** ulps */ boundUlp: number(v.bound_ulp),
-  note: text(v.note), differing: amount(v.differing), nearest: maybe(v.nearest, readNearest),
-  guilty: maybe(v.guilty, readCulprit) });
+  output: text(v.output), lines: numbers(v.lines), ok: flag(v.ok), op: text(v.op), word: text(v.word),
+  called: text(v.called), maxAbs: number(v.max_abs), /** ulps */ maxUlp: number(v.max_ulp),
+  /** ulps */ boundUlp: number(v.bound_ulp), note: text(v.note), differing: amount(v.differing),
+  nearest: maybe(v.nearest, readNearest), guilty: maybe(v.guilty, readCulprit) });
 export const readNearest = (v: Json) => ({ /** ulps */ ulp: number(v.ulp) });
 export const readCulprit = (v: Json) => ({ text: text(v.text), edge: texts(v.edge) });
 export const readFallback = (v: Json) => ({ lines: positions(v.lines), op: text(v.op), name: text(v.name),
   plan: text(v.plan), reason: maybe(v.reason, readReason), /** seconds */ seconds: number(v.seconds),
-  calls: amount(v.calls) });
+  calls: amount(v.calls), written: text(v.written) });
 export const readTrace = (v: Json) => ({ lines: positions(v.lines), function: text(v.function),
   trace: amount(v.trace), cause: text(v.cause), argument: text(v.argument), before: text(v.before),
   after: text(v.after), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls), text: text(v.text),
@@ -141,8 +141,8 @@ export const readAskedChange = (v: Json) => ({
   kind: choice(v.kind, ['cut', 'fuse', 'keep_out', 'target', 'several'] as const) });
 export const readRefusedChange = (v: Json) => ({ code: text(v.code), text: text(v.text),
   path: records(v.path).map(readPathStep) });
-export const readPathStep = (v: Json) => ({ name: text(v.name), op: text(v.op), called: text(v.called),
-  lines: numbers(v.lines), cluster: text(v.cluster) || null });
+export const readPathStep = (v: Json) => ({ name: text(v.name), op: text(v.op), written: text(v.written),
+  called: text(v.called), lines: numbers(v.lines), cluster: text(v.cluster) || null });
 export const readMeasuredPlan = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
   /** seconds */ low: amount(v.low), /** seconds */ high: amount(v.high), kernels: amount(v.kernels),
   clusters: amount(v.clusters), /** bytes */ bytes: amount(v.bytes), temporaries: amount(v.temporaries),

@@ -22,8 +22,9 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
   const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
   const sorted = [...values].sort((a, b) => b.bytes - a.bytes);
   const left = sorted.slice(MOST_ROWS);
-  const called = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called]));
-  const saidOf = ({ plan }: Temporary, name: string): string => called.get(`${plan}\n${name}`) || name;
+  const ops = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called || op.written]));
+  const saidOf = ({ plan, producer }: Temporary, name: string): string =>
+    ops.get(`${plan}\n${name}`) ?? ops.get(`${plan}\n${producer}`) ?? name;
   const rest = left.reduce((sum, value) => sum + value.bytes, whole - sent);
   const smaller = all - values.length + left.length;
   return {

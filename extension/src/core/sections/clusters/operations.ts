@@ -2,7 +2,7 @@ import { joined, some } from '../../base/format';
 import { put, type Linked } from '../../report/links';
 import type { Operation } from '../../report/report';
 import { box, clip, words, type Ink, type Item, type Measure, type Paint, type Shape } from '../../base/shapes';
-import { describe, turnsOf } from './words';
+import { describe, labelOf, turnsOf } from './words';
 
 export interface OperationsArea {
   x: number;
@@ -114,7 +114,7 @@ export function layoutOperations(
     }
     // Its body stands below in a frame of its own; of a branch both sides, beside one another where there is room.
     const sides = sidesOf(op.name, body);
-    const head = joined(' · ', op.loop || `in each iteration of ${op.op}`, turnsOf(op));
+    const head = joined(' · ', op.loop || `in each iteration of ${op.written}`, turnsOf(op));
     const frames = sides.length ? sides : [[head, body] as const];
     const room = area.width - 12;
     const wide = frames.length * LEAST_SIDE <= room ? (room + 6) / frames.length : room + 6;
@@ -175,7 +175,7 @@ export function withoutBodies(ops: readonly Operation[], within = ''): [Operatio
 }
 
 function titleOf(op: Operation, body: readonly Operation[] | undefined): string {
-  return body ? `${op.loop || op.op} · ${body.length}` : op.op;
+  return body ? `${op.loop || op.written} · ${body.length}` : labelOf(op);
 }
 
 function place(

@@ -100,7 +100,19 @@ function entryOfOperation(op: Operation): Entry {
   const where = op.cluster ?? 'host';
   const type = arrayType(op.dtype, op.shape);
   const at = op.lines.map(({ line }) => line);
-  const words = [op.name, op.called, op.op, op.dtype, type, op.shape.join(' '), where, op.kernel, op.scope];
+  const words = [
+    op.name,
+    op.written,
+    op.called,
+    op.word,
+    op.op,
+    op.dtype,
+    type,
+    op.shape.join(' '),
+    where,
+    op.kernel,
+    op.scope
+  ];
   return entry('op', op, [...words, op.reason?.code, op.reason?.text], at, () => ({
     title: said(op),
     about: joined(', ', lines(at), type, op.kernel, where),

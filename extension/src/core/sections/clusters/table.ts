@@ -14,6 +14,7 @@ import {
   kernelFacts,
   kernelLabel,
   nodeLabel,
+  said,
   wrongText
 } from './words';
 
@@ -185,7 +186,7 @@ export function aboutOf(box: TreeNode): string {
         ? joined(
             ' · ',
             arrayType(box.op.dtype, box.op.shape),
-            box.op.name,
+            said(box.op),
             box.reason && `Not compiled: ${box.reason.text}`
           )
         : '';

@@ -365,7 +365,7 @@ export function neighbourSource(tree: GraphTree, ops: readonly Operation[]): Sce
         ...(home ?? EMPTY),
         key: `near/${index}`,
         kind: 'op',
-        name: op.op,
+        name: labelOf(op),
         id: op.name,
         level: 1,
         parent: null,

@@ -226,7 +226,7 @@ export class ClustersView {
     const { op, radius, source } = around;
     const step = (name: string, to: number): NoticeAction => [name, () => this.showNeighbours(op, to)];
     const within = `${some(source.roots.length - 1, 'operation')} within ${some(radius, 'step')}`;
-    this.notice.show(`Around ${op.op} (${whereOf(op)}): ${within}. `, [
+    this.notice.show(`Around ${op.written} (${whereOf(op)}): ${within}. `, [
       ...(radius > 1 ? [step('fewer', radius - 1)] : []),
       ...(radius < MOST_RADIUS ? [step('more', radius + 1)] : []),
       ['the whole graph', () => this.showNeighbours(null)]

@@ -21,9 +21,13 @@ export function describe(op: Operation): string {
   return `${said(op)}, ${joined(', ', ...where)}: ${arrayType(op.dtype, op.shape)}.${reason}`;
 }
 
-/** `inv6 (RealDiv)`: the program's word before ours. */
-export function said({ called, op }: Operation): string {
-  return called ? `${called} (${op})` : op;
+/** The name and the expression, as the program has them. */
+export function said({ called, written }: Operation): string {
+  return isName(called) && called !== written ? `${called} = ${written}` : written;
+}
+
+function isName(text: string): boolean {
+  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(text);
 }
 
 /** How often a loop turns, in words; "" where that is not known. */
@@ -34,9 +38,12 @@ export function turnsOf(op: Operation | null | undefined): string {
   return (op.endsEarly ? 'at most ' : '') + some(op.iterations, 'iteration');
 }
 
-/** `inv6 · RealDiv` in a box: without the program's word where that is an expression, which would be too long. */
-export function labelOf({ called, op }: Operation): string {
-  return called && called.length < 16 ? `${called} · ${op}` : op;
+/** Longer expressions are too wide for a box. */
+const WIDEST = 18;
+
+/** `X @ W` in a box; of a longer expression what its value is called, and what is done: `inv6 · /`. */
+export function labelOf({ called, written, word }: Operation): string {
+  return written.length <= WIDEST ? written : isName(called) && called.length <= WIDEST ? `${called} · ${word}` : word;
 }
 
 export interface BoundaryTexts {
@@ -103,7 +110,7 @@ export function wrongText({ checked }: FlowNode): string {
 
 export function hostFacts(node: FlowNode): string[] {
   const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
-  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.op))].join(', ')] : [];
+  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.written))].join(', ')] : [];
   const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
   return [
     ...(shown.length ? shown : ['Not compiled.']),
@@ -148,7 +155,7 @@ export function nodeLabel(node: FlowNode): string {
 
 export function kernelLabel(part: FlowKernel): string {
   const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
-  const names = part.ops.map(op => op.op).join(', ');
+  const names = part.ops.map(op => op.word).join(', ');
   const facts = joined(', ', ...kernelFacts(part, true)).replaceAll(' · ', ', ');
   return sentences(`Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`, facts, names);
 }

@@ -139,7 +139,7 @@ function markHost(marks: Marks, node: FlowNode): void {
     for (const position of op.lines) {
       marks.at(position).host = true;
       const seconds = first && same(position, first) ? node.seconds : null;
-      marks.say(position, node, 'host', seconds, `${op.op} runs on the host`);
+      marks.say(position, node, 'host', seconds, `${op.written} runs in NumPy`);
     }
   }
 }

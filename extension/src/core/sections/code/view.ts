@@ -203,13 +203,13 @@ function pinnedTexts(linked: Linked, links: Links): [string, string] {
     const inputs = op.inputs.map(input => links.op(links.idOf(input, op.plan))).filter(input => input !== undefined);
     const from = [...new Set(inputs.map(input => arrayType(input.dtype, input.shape)))].join(', ');
     const type = arrayType(op.dtype, op.shape);
-    return [`${op.op}, ${where}`, joined(' · ', from ? `${from} → ${type}` : type, elements(op.shape))];
+    return [`${op.written}, ${where}`, joined(' · ', from ? `${from} → ${type}` : type, elements(op.shape))];
   }
   if (linked.kind === 'edge') {
-    return [ops.map(({ op: name }) => name).join(' → '), where];
+    return [ops.map(({ written }) => written).join(' → '), where];
   }
   if (linked.kind === 'line' || linked.kind === 'code') {
-    return [where, [...new Set(ops.map(({ op: name }) => name))].join(', ')];
+    return [where, [...new Set(ops.map(({ written }) => written))].join(', ')];
   }
   return [linked.id, where];
 }

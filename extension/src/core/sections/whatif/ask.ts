@@ -57,7 +57,7 @@ export function requestOf({ plan, kind, edges, ops }: Ask, cell: string): Reques
 
 function ofEdge(report: Report, producer: Operation, consumer: Operation): Askable {
   const fused = together(report, producer, consumer);
-  const title = `${producer.op} → ${consumer.op}`;
+  const title = `${producer.written} → ${consumer.written}`;
   const boundary = report.boundaries.find(
     candidate =>
       candidate.plan === consumer.plan && candidate.producer === producer.name && candidate.consumer === consumer.name
@@ -88,7 +88,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push({ label: 'Keep out', title, kind: 'keep_out', plan: op.plan, edges: [], ops: [op.name] });
   }
   return {
-    title: op.op,
+    title: op.written,
     facts: joined(' · ', op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'on the host'),
     asks,
     hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
@@ -133,10 +133,7 @@ function named(ops: readonly Operation[]): string {
   return names.length > 2 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(' and ');
 }
 
-/** The kind, behind the program's name where the value has one: of an expression a title would be too long. */
-function word({ op, called }: Operation): string {
-  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(called) ? `${called} (${op})` : op;
-}
+const word = ({ called, written }: Operation): string => called || written;
 
 function titleOf(id: string): string {
   const line = /^line:.*:(\d+)$/.exec(id)?.[1];

@@ -178,7 +178,8 @@ export function factsOf(report: Report, links: Links, op: Operation): [string, b
     size !== null && op.shape.length > 0 ? [`Its value is ${bytes(size)}.`, false] : null,
     temporary?.reason ? [`Still reaches memory: ${sentence(temporary.reason.text)}`, false] : null,
     fused.length ? [`Fused with ${named(fused)}.`, false] : null,
-    op.reason ? [sentence(`Not compiled: ${op.reason.text}`), false] : null
+    op.reason ? [sentence(`Not compiled: ${op.reason.text}`), false] : null,
+    [`In the graph: ${op.name} (${op.op})`, false]
   ].filter(fact => fact !== null) as [string, boolean][];
 }
 
@@ -186,7 +187,7 @@ export function factsOf(report: Report, links: Links, op: Operation): [string, b
 function named(ops: readonly Operation[]): string {
   const byLine = new Map<string, string[]>();
   for (const op of new Set(ops)) {
-    put(byLine, whereOf(op), op.op);
+    put(byLine, whereOf(op), op.written);
   }
   return [...byLine].map(([where, names]) => `${names.join(' and ')}${where ? ` (${where})` : ''}`).join(', ');
 }

@@ -108,5 +108,5 @@ export function keepTitle({ question, keep }: Answer): string {
 /** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
 export function stepText(step: PathStep): string {
   const where = joined(', ', lines(step.lines), step.cluster === null ? 'host' : '');
-  return joined(' · ', step.called, step.op || step.name, where);
+  return joined(' · ', step.written || step.called || step.op || step.name, where);
 }

@@ -228,7 +228,7 @@ function clusterNode(name: string, cluster: Cluster | undefined, ops: Operation[
 
 function hostNode(op: Operation, fallback: Fallback | undefined): FlowNode {
   const { seconds, calls = 0 } = fallback ?? {};
-  const node = emptyNode(`host:${op.plan}:${op.name}`, op.op, [op]);
+  const node = emptyNode(`host:${op.plan}:${op.name}`, op.written, [op]);
   return { ...node, lines: linesOf(op), seconds: seconds ?? op.seconds, calls };
 }
 
@@ -364,8 +364,8 @@ function edgesOf(nodes: readonly FlowNode[], { ops, box, first, sources }: Numbe
 }
 
 /** A value by the program's name for it; an expression would be too long beside an arrow. */
-function valueName({ called, name }: Operation): string {
-  return called.length < 16 && called ? called : name;
+function valueName({ called, written, word }: Operation): string {
+  return [called, written].find(text => text && text.length < 16) ?? word;
 }
 
 /** The colours of a box from its first operation to its last, each with its part of them; empty for the host. */
