@@ -84,7 +84,7 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     assert result["keep"]["first"] == 3 and result["keep"]["last"] == 4
     states = [state["state"] for state in asked.states]
     assert states[0] == "queued" and states[-1] == "done"
-    assert asked.states[0]["title"] == "Cut `e` (Exp) from Sum (lines 3 and 4)"
+    assert asked.states[0]["title"] == "Cut `e` from `e.sum(axis=1, keepdims=True)` (lines 3 and 4)"
     before = asked.shell.user_ns["p"].copy()
     asked.run("import jitlab as jl", "cell-b")
     result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])

@@ -35,7 +35,7 @@ def lanes(
     of_cluster: dict[tuple[str, str], list[str]] = {}
     for kernel in kernels:
         of_cluster.setdefault((kernel["plan"], kernel["cluster"]), []).append(kernel["name"])
-    said = {(op["plan"], op["name"]): op["written"] for op in ops}
+    said = {(op["plan"], op["name"]): op.get("written") or op["op"] for op in ops}
     made = []
     for group, parts in LANES.items():
         spans = recording.lanes[group]
