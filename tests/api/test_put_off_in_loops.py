@@ -413,6 +413,10 @@ def same_objects(found, wanted):
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_program_with_loops_that_gives_something_out(monkeypatch, program, settle):
     monkeypatch.setattr(jl.config, "settle", settle)
+    compare(program)
+
+
+def compare(program):
     traced = jl.jit(program)
     for n in range(6):
         mine = np.linspace(0.5, 2, 4) + n % 4, [[], [7.5, 1, 2]][n % 2]
@@ -611,3 +615,157 @@ def test_an_interrupt_at_any_moment_leaves_the_first_turns(monkeypatch, calls):
         called()
         assert len(log) == 19
     assert len(seen) > 10
+
+
+def returns_its_losses(x, out):
+    w, losses = x * 0.0, []
+    for i in range(30):
+        r = w - x
+        w = w - 0.5 * r
+        losses.append(r.max())
+        if i % 10 == 0:
+            print(i, r.max())
+    return w, losses
+
+
+def returns_a_dict_of_lists(x, out):
+    ups, downs, n = [1.5], [], 0
+    for i in range(30):
+        if x[i % 4] * i > 20:
+            ups.append((i, x[0]))
+            continue
+        downs.append(f"{x[i % 4] * i:.2f}")
+        if i > 25:
+            break
+        n = n + i
+    downs.append(x)
+    downs.append(n)
+    x[0] = 9
+    return {"ups": ups, "down": [downs, 1, ups]}
+
+
+def chain(x, out):
+    rng, state, kept, taken = np.random.default_rng(5), x[0], [], 0
+    while True:
+        state = state + rng.random()
+        kept.append(state)
+        taken = taken + 1
+        if state > 20:
+            break
+    return kept, taken
+
+
+def keeps_arrays(x, out):
+    rows, seen = [], []
+    for k in range(18):
+        y = x * k
+        rows.append(y)
+        seen.append(x)
+    seen.append(y)
+    return rows, seen
+
+
+def returns_early(x, out):
+    found = []
+    if x[0] < 1:
+        return found
+    for i in range(20):
+        found.append(i * x[0])
+    return found
+
+
+def returns_from_the_loop(x, out):
+    found = []
+    for i in range(30):
+        found.append(x[i % 4] * i)
+        if x[0] * i > 9:
+            return found
+    found.append("end")
+    return found
+
+
+def another_name_for_it(x, out):
+    found = []
+    same = found
+    for i in range(20):
+        found.append(i * x[0])
+    return found, len(same)
+
+
+def an_inner_function_reads_it(x, out):
+    found = []
+
+    def count():
+        return len(found)
+
+    for _ in range(20):
+        found.append(count() + x[0])
+    return found
+
+
+def reads_its_own(x, out):
+    found = [x[0]]
+    for i in range(20):
+        found.append(found[-1] + i)
+    return found, sum(found)
+
+
+def makes_it_in_a_loop(x, out):
+    for _ in range(20):
+        row = []
+        for j in range(18):
+            row.append(x[0] * j)
+        out.append(row)
+    return row
+
+
+def appends_in_a_try(x, out):
+    found = []
+    for i in range(20):
+        found.append(x[0] * i)
+    try:
+        found.append(out[50])
+    except IndexError:
+        found.append("none")
+    return found
+
+
+def makes_it_twice(x, out):
+    found = []
+    for i in range(20):
+        found.append(x[0] * i)
+    found = []
+    return found
+
+
+def makes_it_in_a_helper(x, out):
+    first = helper_with_a_list(x)
+    return len(first), first[-1], helper_with_a_list(x)
+
+
+def helper_with_a_list(x):
+    found = []
+    for i in range(20):
+        found.append(x[0] * i)
+    return found
+
+
+OWN = [
+    returns_its_losses, returns_a_dict_of_lists, chain, keeps_arrays, returns_early, returns_from_the_loop, another_name_for_it,
+    an_inner_function_reads_it, reads_its_own, makes_it_in_a_loop, appends_in_a_try, makes_it_twice, makes_it_in_a_helper,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settle", ["off", "measure"])
+@pytest.mark.parametrize("program", OWN, ids=lambda program: program.__name__)
+def test_a_list_that_the_call_makes_and_gives(monkeypatch, program, settle):
+    monkeypatch.setattr(jl.config, "settle", settle)
+    compare(program)
+
+
+@pytest.mark.parametrize("program", [returns_its_losses, returns_a_dict_of_lists, chain], ids=lambda program: program.__name__)
+def test_a_call_with_lists_of_its_own_is_captured_whole(program):
+    traced = jl.jit(program)
+    for n in range(3):
+        outcome(traced, np.linspace(0.5, 2, 4) + n % 2, [])
+    assert (traced.experimental_get_tracing_count(), len(traced.ledger.pieces)) == (1, 0)

@@ -493,16 +493,16 @@ class Writer:
             f"BOX.x = {x}\nBOX.double()", f"print('%s %d' % ({x}.shape, {x}.ndim), str({x}.sum()))", f"LOG.append([{x}, {y}])",
         ]  # fmt: skip
 
-    def turn(self, x: str, i: str) -> str:
+    def turn(self, x: str, i: str, own: str) -> str:
         """A statement of a long loop's body or of a branch, which prints or stores, or is around such ones."""
         d, n = self.draw, f"len({x})"
         e = d.choice([f"{x}[{i} % {n}]", f"{x}.sum()", i, "t", f"float({x}[{i} % {n}])", f"{x}.max()", f"{i} * 2"])
         if d.random() < 0.3:
-            inner = indented(self.turn(x, i))
+            inner = indented(self.turn(x, i, own))
             return d.choice([
                 f"if {e} > {d.choice([1, 4])}:\n{inner}", f"if {i} % 5 == 0:\n{inner}", f"if {x}.sum() > 1:\n{inner}",
-                f"if {i} % 3:\n{inner}\nelse:\n{indented(self.turn(x, i))}",
-                f"for q in range({d.choice([2, 3])}):\n{indented(self.turn(x, 'q'))}",
+                f"if {i} % 3:\n{inner}\nelse:\n{indented(self.turn(x, i, own))}",
+                f"for q in range({d.choice([2, 3])}):\n{indented(self.turn(x, 'q', own))}",
             ])  # fmt: skip
         made = d.choice([f"{x} * {i}", f"{x} + t", f"{x}.copy()", f"{x}[::-1] * 1", x, "w", f"[{e}, {i}]", f"({e}, w)"])
         return d.choice([
@@ -510,17 +510,18 @@ class Writer:
             f"STORE[{i}] = {e}", f"STORE['last'] = {made}", f"STORE['log'].append({e})", f"BOX.n = {e}", f"BOX.x = {made}",
             f"print(f'{{{i}}} {{{x}.sum():.1f}}', end=';')", f"w = {made}\nLOG.append(w)", f"w = {x} * {i}", f"t = t + {e}",
             f"if {e} > 6:\n    {d.choice(['break', 'continue'])}", f"{x} = {x} + 1", f"{x}[0] = {i}", f"w[0] = {i}",
-            f"items.append({e})", f"items.append({made})", "t = len(LOG)", "t = len(items)", "t = STORE.get('last', 0)",
-            f"told({x}, {i})", f"LOG[{i}] = {e}", f"{x} = {made}", f"LOG.append({made})\n{x} = {x} + 1",
+            f"{own}.append({e})", f"{own}.append({made})", f"{own}.append(({i}, {e}))", "t = len(LOG)",
+            "t = STORE.get('last', 0)", f"told({x}, {i})", f"t = len({own})", f"LOG[{i}] = {e}", f"{x} = {made}",
+            f"LOG.append({made})\n{x} = {x} + 1",
         ])  # fmt: skip
 
     def told_in_turns(self) -> str:
         """A loop that is rolled, or a branch, which prints and stores."""
-        x, d = self.pick((1,)), self.draw
-        body = "\n".join(self.turn(x, "i") for _ in range(d.randint(1, 4)))
-        start = f"t, w, items, i = {d.choice(['0', '0.0', f'{x}[0]'])}, {x} * 1, [], 3\n"
+        x, own, d = self.pick((1,)), self.new(), self.draw
+        body = "\n".join(self.turn(x, "i", own) for _ in range(d.randint(1, 4)))
+        start = f"t, w, {own}, i = {d.choice(['0', '0.0', f'{x}[0]'])}, {x} * 1, [], 3\n"
         if d.random() < 0.25:
-            otherwise = f"\nelse:\n{indented(self.turn(x, 'i'))}" if d.random() < 0.5 else ""
+            otherwise = f"\nelse:\n{indented(self.turn(x, 'i', own))}" if d.random() < 0.5 else ""
             return f"{start}if {self.test()}:\n{indented(body)}{otherwise}"
         if d.random() < 0.25:
             test = d.choice(["i < 23", f"i < 23 and {x}.sum() < 90", "True"])

@@ -100,6 +100,10 @@ class CallCapture(CellCapture):
     def structure(self) -> CellStructure:
         return CallStructure(self)
 
+    def is_own_list(self, x: list[Any]) -> bool:
+        is_outermost = type(self) is CallCapture and len(self.functions) == 1
+        return is_outermost and id(x) in self.made_now and not any(id(x) in made.made for made in self.blocks)
+
     def new_object(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """It is no part of what the call gives: structure, of which each call makes another one in Python."""
         if not is_plain_class(kind):

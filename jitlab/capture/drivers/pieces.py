@@ -303,6 +303,15 @@ class CellCapture(ObjectsOfTheUser):
     def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
         means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
         may = not (self.at_once or self.in_numpy or self.calls_back)
+        if what[5] and type(receiver) is list and self.is_own_list(receiver):
+            if may and (self.blocks or self.has_filled(receiver)):
+                self.putting = self.putting or put_off.PutOff(self)
+                if (token := self.putting.of_own_list(what, receiver)) is not None:
+                    return token
+            if self.has_filled(receiver):
+                raise EndPiece("effect", "reads_given", owner="a list")
+            self.effects.undo.append(partial(_shorten, receiver, len(receiver)))  # a turn may be traced again, in a loop
+            return None
         if may and means_builtins and (self.is_simple or len(self.functions) > self.own_functions):
             self.putting = self.putting or put_off.PutOff(self)
             token = self.putting.token(what, receiver)
@@ -312,6 +321,13 @@ class CellCapture(ObjectsOfTheUser):
             self.effects.before_call(self, list.append, receiver.value)
             raise EndPiece("effect", "stores", owner=a_kind(receiver.value))
         return None
+
+    def is_own_list(self, x: list[Any]) -> bool:
+        """Is it a list that the outermost function has made, outside of loops and branches, and gives?"""
+        return False
+
+    def has_filled(self, x: list[Any]) -> bool:
+        return self.putting is not None and id(x) in self.putting.filled
 
     def before_leaving(self, x: Any) -> None:
         if self.putting is not None:
@@ -656,6 +672,10 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
+
+
+def _shorten(x: list[Any], length: int) -> None:
+    del x[length:]
 
 
 def _itself(value: Any) -> Any:

@@ -68,6 +68,8 @@ class Token:
     is_text: bool
     receiver: Any = None
     attribute: str = ""
+    keys_from: int = 0  # the values from here on are keys
+    is_own: bool = False  # the receiver is a list that the call makes and gives: nobody can tell
 
     def put_off(self, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         self.putting.add(self, effect, values, around)
@@ -88,27 +90,29 @@ class PutOff:
     first_node: int = 0
     found: set[Any] = field(default_factory=set)  # what receivers were found by: attributes, and containers that hold them
     of_turns: dict[int, Any] = field(default_factory=dict)  # by their ids, what turns made and gave: nobody else may get it
+    filled: dict[int, list[Any]] = field(default_factory=dict)  # by their ids, lists of the call's own that got something
+    is_seen: bool = False  # something is given out that somebody may look at
 
     def mark(self) -> Any:
         turns = self.effects[-1] if self.effects else None
         return (
             list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
             list(self.given), list(self.containers), self.first_node, set(self.found), dict(self.of_turns),
-            turns.state() if isinstance(turns, Turns) else None,
+            dict(self.filled), self.is_seen, turns.state() if isinstance(turns, Turns) else None,
         )  # fmt: skip
 
     def rollback(self, mark: Any) -> None:
         """Forget what was put off since `mark`; all of it where that was before the first."""
         (
             self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
-            self.first_node, self.found, self.of_turns, state,
-        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, None)  # fmt: skip
+            self.first_node, self.found, self.of_turns, self.filled, self.is_seen, state,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, False, None)  # fmt: skip
         if state is not None:
             self.effects[-1].restore(state)
 
     # ---- may it be put off?
     def token(self, what: tuple[Any, ...], receiver: Any) -> Token | None:
-        kind, attribute, keys, _, is_text = what
+        kind, attribute, keys, _, is_text, _, keys_from = what
         if self.capture.blocks and not may_log(self.capture):
             return None
         if kind == "print":
@@ -116,7 +120,15 @@ class PutOff:
         if kind == "attribute":
             return Token(self, kind, is_text, receiver, attribute) if self._takes(receiver, attribute) else None
         first = receiver if isinstance(receiver, Receiver) else self._held(receiver, attribute) if attribute else None
-        return None if first is None or not self._receives(first, keys, kind) else Token(self, kind, is_text, first)
+        if first is None or not self._receives(first, keys, kind):
+            return None
+        return Token(self, kind, is_text, first, keys_from=keys_from)
+
+    def of_own_list(self, what: tuple[Any, ...], receiver: list[Any]) -> Token | None:
+        """The same for a list that the call makes and gives."""
+        if self.capture.blocks and not may_log(self.capture):
+            return None
+        return Token(self, what[0], what[4], receiver, is_own=True)
 
     def _takes(self, owner: Any, name: str) -> bool:
         """A store under this name runs no code of anybody's, and is seen by who reads the attribute."""
@@ -184,13 +196,16 @@ class PutOff:
             capture.effects.undo.append(partial(self.rollback, self.mark()))
         shown = token.is_text or token.kind == "print"
         structure = capture.structure()
-        if not self.effects:
+        if token.is_own:
+            self.filled[id(token.receiver)] = token.receiver
+        elif not self.is_seen:
+            self.is_seen = True
             self.first_node = len(capture.root.nodes)
             self.values_before = {id(input): at_root(capture, input.tensor._cell) for input in capture.inputs}
         code = effect.__code__.replace(co_name=around.co_name, co_qualname=around.co_qualname)
         function = types.FunctionType(code, effect.__globals__, around.co_name)
         receiver = token.receiver
-        hashed = [token.kind in ("add", "item") and (n > 0 or token.kind == "add") for n in range(len(values))]
+        hashed = [token.kind in ("add", "item") and n >= token.keys_from for n in range(len(values))]
         if capture.blocks:
             self._log(token, function, values, hashed, structure)
         else:
@@ -219,7 +234,9 @@ class PutOff:
                     return turns.logged(log, value)
                 if is_hashed:
                     raise Unlogged
-            elif type(value) is tuple or (not is_hashed and self._is_made_in_turn(value, shown)):
+            elif type(value) is tuple and not (shown or is_hashed or is_plain_key(value)):
+                raise Unlogged  # it may be another turn's, or be kept elsewhere
+            elif (type(value) is tuple and not is_plain_key(value)) or (not is_hashed and self._is_made_in_turn(value, shown)):
                 keys = list(value) if isinstance(value, dict) else ()
                 if not all(map(is_plain_key, keys)):
                     raise Unlogged
@@ -267,7 +284,7 @@ class PutOff:
         """A block gives x, which is what an iteration takes from the one before, or what follows."""
         cell = x._cell if isinstance(x, Tensor) else None
         whole = cell.parts_of() if cell is not None and cell.parts_of is not None else None
-        if any(id(found) in self.of_turns for found in (x, cell, whole)):
+        if any(id(found) in self.of_turns for found in (x, cell, whole)) or id(x) in self.filled:
             raise EndPiece("effect", "keeps_given")
         if isinstance(x, (list, tuple, dict)):
             for item in x.values() if isinstance(x, dict) else x:
@@ -279,7 +296,8 @@ class PutOff:
             cell = value._cell
             if cell.memory is not None or cell.kinds is not None or cell.detached or (hashed and not value.is_scalar):
                 raise self._refusal(token.kind, token.receiver)
-            self.given.append((cell, at_root(self.capture, cell)))
+            if shown or not token.is_own:
+                self.given.append((cell, at_root(self.capture, cell)))
         elif isinstance(value, (Number, Extent, np.dtype)) or (is_plain_key(value) and type(value) is not tuple):
             return
         elif type(value) is tuple:
@@ -288,7 +306,7 @@ class PutOff:
         elif hashed or (shown and type(value) not in (list, dict)):
             raise self._refusal(token.kind, token.receiver)
         elif type(value) in (list, dict):
-            if self.capture.place_of(value) is None:
+            if self.capture.place_of(value) is None and (shown or not token.is_own):
                 self.containers.append((value, tuple(_items_of(value))))
             for item in value.values() if isinstance(value, dict) else value:
                 self._check(token, item, shown=shown, hashed=False)
@@ -305,7 +323,7 @@ class PutOff:
         if not self.capture.root.nodes:  # nothing else is captured
             raise self.refusal()
         before = self.values_before
-        for input in self.capture.inputs:
+        for input in self.capture.inputs if self.is_seen else ():
             if input.tensor._cell.node is not before.get(id(input), input.node):
                 raise EndPiece("effect", "writes_after")
         if any(cell.node is not node for cell, node in self.given):
@@ -314,7 +332,7 @@ class PutOff:
                for x, items in self.containers):  # fmt: skip
             raise EndPiece("effect", "writes_after")
         takes = 0.0
-        for node in self.capture.root.nodes[self.first_node :]:
+        for node in self.capture.root.nodes[self.first_node :] if self.is_seen else ():
             takes += _estimate(node)
             if _acts(node.op) or takes > MOST_NS:
                 raise EndPiece("effect", "does_not_wait")

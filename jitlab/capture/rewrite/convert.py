@@ -279,6 +279,7 @@ class Converter(FlowConverter):
         self.classes = list(classes)
         self.scopes: list[frozenset[str]] = []
         self.outward: list[frozenset[str]] = []  # names declared global or nonlocal
+        self.own_lists: frozenset[str] = frozenset()  # names of lists that the function only appends to, and gives
         self.flows = []
 
     # ---- definitions
@@ -304,6 +305,9 @@ class Converter(FlowConverter):
     def _definition(self, node: ast.FunctionDef) -> ast.FunctionDef:
         inner, free, outer = bound_names(node.body)
         bound = inner | argument_names(node.args)
+        made = [] if self.scopes else _lists_of(node)
+        if made:
+            self.own_lists = effect_statements.own_lists(node, made)
         self.scopes.append(bound)
         self.outward.append(free | outer)
         if looks_at_frames(node.body):
@@ -519,6 +523,7 @@ class Converter(FlowConverter):
         whole = trees.copied(node)
         otherwise = self._assignment(whole) if isinstance(whole, ast.Assign) else self.generic_visit(whole)
         assert isinstance(otherwise, ast.stmt)
+        found.is_own = found.root is not None and found.root.id in self.own_lists
         return effect_statements.with_later(found, node, self.hook, self.visit, self._receiver, self.mangled, [otherwise])
 
     def _receiver(self, name: ast.Name) -> ast.expr:
@@ -597,6 +602,18 @@ def _may_give(node: ast.Expr | ast.Assign) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call)
     return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Subscript))
+
+
+def _lists_of(function: ast.FunctionDef) -> list[str]:
+    """The names under which a function makes lists, outside of its loops and branches."""
+    made = []
+    for part in function.body:
+        if isinstance(part, ast.Assign) and len(part.targets) == 1:
+            target, value = part.targets[0], part.value
+            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+            pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]  # type: ignore[attr-defined]
+            made += [name.id for name, item in pairs if isinstance(name, ast.Name) and isinstance(item, ast.List)]
+    return made
 
 
 class _Visited(ast.expr):

@@ -50,6 +50,8 @@ class Giving:
     values: list[ast.expr]
     later: ast.stmt
     is_text: bool  # a text is made of values
+    keys_from: int = 0  # the values from here on are keys
+    is_own: bool = False  # it appends to a list of which `own_lists` knows
 
 
 def giving(node: ast.stmt) -> Giving | None:
@@ -90,6 +92,7 @@ def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
     parts, made = _Parts(), ast.copy_location(ast.Name(RECEIVER, ast.Load()), target)
     is_attribute = isinstance(target, ast.Attribute)
     value = parts.value(node.value) if is_attribute and not _is_text(node.value) else parts.of(node.value)
+    keys_from = len(parts.values)
     found: _Found
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         found = (target.value, None, (), made)
@@ -103,7 +106,10 @@ def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
         place = ast.copy_location(ast.Subscript(found[3], parts.of(target.slice), ast.Store()), target)
     else:
         return None
-    return parts.giving(kind, found, ast.copy_location(ast.Assign([place], value), node))
+    made_of = parts.giving(kind, found, ast.copy_location(ast.Assign([place], value), node))
+    if made_of is not None:
+        made_of.keys_from = keys_from
+    return made_of
 
 
 #: The name of a receiver, an attribute, keys, and the expression over RECEIVER.
@@ -148,6 +154,8 @@ class _Parts:
         match node:
             case ast.Constant():
                 return node
+            case ast.Tuple() if not self.is_text:  # each time another one
+                return ast.copy_location(ast.Tuple([self.of(item) for item in node.elts], ast.Load()), node)
             case ast.JoinedStr():
                 self.is_text = True
                 return ast.copy_location(ast.JoinedStr([self.of(part) for part in node.values]), node)
@@ -233,6 +241,49 @@ def only_received(nodes: Sequence[ast.AST]) -> Received:
     return {name: uses for name, uses in received.items() if len(uses) == reads[name]}
 
 
+def own_lists(function: ast.FunctionDef, made: Collection[str]) -> frozenset[str]:
+    """Those local names that stand for a list which the function makes (as `made` says), appends to and returns: nothing else
+    reads or binds them, so that nobody can tell when something is appended."""
+    stores: Counter[str] = Counter(argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg))
+    reads: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
+    for part in [part for statement in function.body for part in trees.walk(statement)]:
+        if isinstance(part, ast.Name):
+            (reads if isinstance(part.ctx, ast.Load) else stores)[part.id] += 1
+        elif isinstance(part, (*_SCOPES, ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.alias, ast.MatchAs, ast.MatchStar)):
+            stores.update({name: 2 for name in _names_in(part)})  # what others bind or read is nobody's own
+        elif isinstance(part, ast.Return) and part.value is not None:
+            uses.update(item.id for item in _elements(part.value) if isinstance(item, ast.Name))
+        elif isinstance(part, ast.Expr):
+            found = giving(part)
+            if found is not None and found.kind == "append" and found.root is not None and not (found.attribute or found.keys):
+                uses[found.root.id] += 1
+    return frozenset(name for name in made if stores[name] == 1 and uses[name] == reads[name])
+
+
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """All names and other words in it."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        for _, value in ast.iter_fields(part):
+            found.update(word for word in (value if isinstance(value, list) else [value]) if isinstance(word, str))
+    return found
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    """What a tuple, list or dict that is written out holds; the expression itself where it is none."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return [item for element in node.elts for item in _elements(element)]
+    if isinstance(node, ast.Dict):
+        return [item for element in node.values for item in _elements(element)]
+    return [node]
+
+
 def with_later(
     found: Giving, at: ast.stmt, hook: Callable[..., ast.Call], visited: Callable[[ast.expr], Any],
     root: Callable[[ast.Name], ast.expr], mangled: Callable[[str], str], otherwise: list[ast.stmt],
@@ -244,7 +295,7 @@ def with_later(
     if found.kind == "attribute":
         assert isinstance(found.later, ast.Assign) and isinstance(found.later.targets[0], ast.Attribute)
         attribute = found.later.targets[0].attr = mangled(found.later.targets[0].attr)
-    told: Any = (found.kind, attribute, found.keys, found.builtins, found.is_text)
+    told: Any = (found.kind, attribute, found.keys, found.builtins, found.is_text, found.is_own, found.keys_from)
     what = ast.Constant(told)
     is_container = found.attribute is None and found.kind != "attribute"
     receiver = ast.Constant(None) if found.root is None else (root if is_container else visited)(found.root)
@@ -258,4 +309,4 @@ def with_later(
     return [placed(statement, at) for statement in made]
 
 
-__all__ = ["Giving", "Received", "giving", "only_received", "with_later"]
+__all__ = ["Giving", "Received", "giving", "only_received", "own_lists", "with_later"]
