@@ -59,3 +59,15 @@ def test_a_cell_that_calls_compiled_functions_says_it_too(report_of, ip):
     ip.run_cell("import jitlab as jl\nf = jl.function(lambda x: np.tanh(x) * 1.875)")
     told = report_of("import time\nfor _ in range(3):\n    f(x)\ntime.sleep(0.05)")["verdict"]["waited"]
     assert told["python"] >= 0.05 and told["compiling"] > 0
+
+
+def test_a_run_that_fell_back_says_so_first_and_the_reason_once(report_of, ip):
+    source = "%%jit -q\ns = np.cumsum(np.exp(x + 1.625))\npart = s[s > limit]\nm = part.mean()\nu = np.unique(np.round(s))"
+    for limit in (200.0, 400.0):
+        ip.user_ns["limit"] = limit
+        data = report_of(source)
+    met = [entry for entry in data["statements"] if (entry["reason"]["args"] or {}).get("met")]
+    assert len(met) >= 2 and data["verdict"]["lead"].startswith(f"This run fell back to Python for {len(met)} statements: ")
+    assert data["verdict"]["lead"].endswith("in line 3 has another length each time")
+    lines = [[span[1] for span in entry["lines"]] for entry in met]
+    assert lines == [[line] for (line,) in lines] and len({line for (line,) in lines}) == len(met)  # each on its own line

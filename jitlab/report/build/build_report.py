@@ -10,7 +10,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.events import Cause, VariantCause
-from jitlab.messages import Message, plain, units
+from jitlab.messages import Message, plain, text, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.origin import origin
 from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbered_plan
@@ -415,7 +415,7 @@ def _statements(recording: Recording) -> list[Json]:
     told = wording.with_values
     return whole_statements([
         {
-            "text": _source_line(lines) or str(said) or code, "lines": _spans(lines),
+            "text": _source_line(place) or str(said) or code, "lines": _spans(place),
             "reason": _refused(
                 code, said, told(str(said) or wording.statement_reason(code), tally.met, tally.more),
                 **({"met": list(tally.met), "more": tally.more} if tally.met else {}),
@@ -424,6 +424,7 @@ def _statements(recording: Recording) -> list[Json]:
         }
         for (code, said, lines), tally in recording.statements.items()
         if code != "compiled_function"
+        for place in [lines[:1] if tally.met else lines]  # of a run that fell back, the reason stands on another line
     ])  # fmt: skip
 
 
@@ -502,10 +503,9 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     if recording.compared is not None:
         seconds, numpy_seconds = speeds.seconds_of(recording.compared)
     suggestions = things_to_do(data, seconds)
+    by_python = len(data["statements"]) + len(data["as_python"])
     result: Json = {
-        "lead": lead(
-            compiled, len(ops), len(data["statements"]) + len(data["as_python"]), None if data["retraces"] else recording.plain
-        ),
+        "lead": fell_back(data) or lead(compiled, len(ops), by_python, None if data["retraces"] else recording.plain),
         "operations": len(ops), "compiled": compiled,
         "clusters": sum(cluster["plan"] in shown for cluster in data["clusters"]),
         "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),
@@ -515,12 +515,12 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     }  # fmt: skip
     if (measured := recording.compared or recording.compared_before) is not None:
         result["speed"] = speeds.speed(measured)
-    by_python = sum(statement["seconds"] for statement in data["statements"])
-    whole = by_python + sum(tally.ns for tally in ran) / 1e9
+    seconds_by_python = sum(statement["seconds"] for statement in data["statements"])
+    whole = seconds_by_python + sum(tally.ns for tally in ran) / 1e9
     if data["statements"]:
         result["statements"] = len(data["statements"])  # however quick they were in this run
-        if by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole):
-            result["statement_seconds"] = by_python
+        if seconds_by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole):
+            result["statement_seconds"] = seconds_by_python
     if data["loops"]:
         result["loops"] = len(data["loops"])
     if (whole_run := waited(recording, data, result.get("speed"))) is not None:
@@ -532,6 +532,18 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
     return result
+
+
+def fell_back(data: Json) -> str:
+    """Of a run whose compiled code did not fit any more, so that Python ran statements instead: that, and why; "" of others."""
+    fallen: Counter[str] = Counter()
+    for reason in (entry["reason"] for entry in data["statements"] if entry["reason"]["args"].get("met")):
+        values = wording.with_values("", reason["args"]["met"], reason["args"]["more"])  # others in each run
+        fallen[wording.unmarked(reason["text"].removesuffix(values))] += 1
+    if not fallen:
+        return ""
+    (reason, _), *_ = fallen.most_common(1)
+    return text("waited.fell_back", statements=units.counted(fallen.total(), "statement"), reason=reason)
 
 
 def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None) -> str:

@@ -361,7 +361,7 @@ def _statement(statement: Json) -> Box:
 
 def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[Box]:
     """The boxes with a box for each statement before the first one of a later line of its file, else after its file's last."""
-    result = list(boxes)
+    result, said = list(boxes), set[str]()
     for statement in sorted(statements, key=lambda s: _first_line(s["lines"])):
         file, line = at = _first_line(statement["lines"])
         after = [i for i, box in enumerate(result) if box.at[0] == file and box.at[1] <= line]
@@ -369,7 +369,11 @@ def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[B
         i = before[0] if before else after[-1] + 1 if after else len(result)
         if i:
             result[i - 1] = replace(result[i - 1], edge="")  # the arrow would lead to the statement
-        result.insert(i, replace(_statement(statement), at=at))
+        box = replace(_statement(statement), at=at)
+        if (statement["reason"].get("args") or {}).get("met"):  # of a run that fell back: the reason stands once
+            box = replace(box, why="Run by Python for the same reason") if box.why in said else box
+            said.add(f"Run by Python: {clean(statement['reason']['text'])}")
+        result.insert(i, box)
     return result
 
 
