@@ -190,6 +190,14 @@ test('the panel opens in the main area: columns where there is room, tabs where 
   await expect(main.getByRole('region', { name: 'Timeline' })).toBeVisible();
   await expect(main.getByRole('region', { name: 'Verdict' })).toHaveCount(0);
   await lab.command('application:close');
+  await lab.showPanel();
+  await lab.command('jitlab:open-in-main-area');
+  await expect(main, 'closed once, it opens again').toHaveAttribute('data-cell', 'compiled');
+  expect(await lab.page.evaluate(() => window.jupyterapp.shell.rightCollapsed), 'the same stands in one place').toBe(
+    true
+  );
+  await lab.command('application:close');
+  await lab.showPanel();
 });
 
 test('every key is a command: the list shows them, and one that was changed works', async ({ lab }) => {

@@ -1,3 +1,4 @@
+import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { PanelView } from '../core/panel/panel';
 import type { PanelActions } from '../core/panel/panel-state';
@@ -110,6 +111,14 @@ export class JitlabView extends Widget {
   protected override onActivateRequest(): void {
     if (this.inMain) {
       this.focus();
+    }
+  }
+
+  /** A document that is closed is gone: it would be found again, and not shown. */
+  protected override onCloseRequest(message: Message): void {
+    super.onCloseRequest(message);
+    if (this.inMain) {
+      this.dispose();
     }
   }
 
