@@ -27,6 +27,7 @@ NOT_OURS = {
     "notebook/history.py": {"cell "},  # an id
     "notebook/magics/magics.py": {"argument "},  # argparse's
     "ops/numpy_api/rules_creation.py": {"operands could not be broadcast together"},  # NumPy's
+    "report/store/settled.py": {"cell "},  # the name of a source
     "report/origin.py": {"model name"},  # the system's
     "report/render/svg.py": {"op by op"},  # a lane
     "targets/cpu_llvm/listing.py": {"define ", "target "},  # LLVM's
