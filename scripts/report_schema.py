@@ -36,7 +36,7 @@ UNREAD = {
     "Repeated": "loops runs seconds",
     "Speed": "code args ratio low high rounds isPlain", "Plan": "calls seconds", "Kernel": "bytesSaved",
     "Nearest": "index abs boundUlp",
-    "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
+    "Cluster": "bytesSaved pattern temporaryBytes flops", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",
     "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
     "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs code args",

@@ -16,11 +16,16 @@ export function readReport(value: unknown): Report | string {
   }
   const { text: run, at } = parts.readRun(record(value.run));
   const { version } = value as { version: number };
-  const edges = version < 4 ? records(value.boundaries).map(olderFlip) : value.boundaries;
-  const report = parts.readReport({ ...value, boundaries: edges });
-  if (version < 3) {
+  let { boundaries } = value;
+  /* eslint-disable no-unused-labels -- a widget has the report of the jitlab that made it: its script drops what is labelled so */
+  OLDER: if (version < 4) {
+    boundaries = records(boundaries).map(olderFlip);
+  }
+  const report = parts.readReport({ ...value, boundaries });
+  OLDER: if (version < 3) {
     [...report.boundaries, ...report.temporaries].forEach(olderReason);
   }
+  /* eslint-enable no-unused-labels */
   return {
     ...report,
     cell: { ...report.cell, error: readError(record(value.cell).error) },

@@ -57,9 +57,9 @@ export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */
   bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak) });
 export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
-  /** flops */ flops: amount(v.flops), perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan),
-  ops: texts(v.ops), kernels: texts(v.kernels), reason: readReason(record(v.reason)), lines: numbers(v.lines),
-  color: amount(v.color), device: text(v.device), opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
+  perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), ops: texts(v.ops), kernels: texts(v.kernels),
+  reason: readReason(record(v.reason)), lines: numbers(v.lines), color: amount(v.color), device: text(v.device),
+  opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
 export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
   plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
   flip: maybe(v.flip, readMessage) });

@@ -205,13 +205,10 @@ class Spine extends Pen {
 
 /** The selvage: one band for a cluster or the host, of a lone cluster one for each kernel. */
 function bandShapes(node: FlowNode, x: number, y: number, height: number): Box[] {
-  let at = y;
-  const bands = bandsOf(node).map(({ color, part }) => {
-    const band = box(x, at, 6, height * part, { mark: clusterMark(color) });
-    at += height * part;
-    return band;
-  });
-  return node.cluster ? bands : [box(x, y, 6, height, { mark: 'host' })];
+  let end = y;
+  return bandsOf(node).map(([mark, part]) =>
+    box(x, (end += height * part) - height * part, 6, height * part, { mark })
+  );
 }
 
 /** A box is lit when it is meant itself; what is inside it is lit by its own mark. */

@@ -37,7 +37,7 @@ const FIRST_CALL = 'first call';
 
 /** Done once a report; `layoutTimeline` is done at every move. Numbers are in flat arrays: a frame reads many of them. */
 export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[]): PreparedLane[] {
-  const colors = colorsOf({ clusters });
+  const colors = remembered(colorsOf({ clusters }));
   const several = isByKernel(clusters)
     ? new Set(clusters.flatMap(({ name, kernels }) => (kernels.length > 1 ? [name] : [])))
     : null;
@@ -189,6 +189,20 @@ export function firstEndingAfter({ ends }: PreparedLane, row: Int32Array, time: 
 
 function compare(a: Span, b: Span): number {
   return a.start - b.start || b.duration - a.duration;
+}
+
+/** Asked for each of 100 000 spans. */
+function remembered(colorOf: ColorOf): ColorOf {
+  const known = new Map<string, number | null>();
+  return (cluster, kernel) => {
+    const key = `${cluster ?? ''}\n${kernel ?? ''}`;
+    let color = known.get(key);
+    if (color === undefined) {
+      color = colorOf(cluster, kernel);
+      known.set(key, color);
+    }
+    return color;
+  };
 }
 
 /** Kinds of spans that have a mark of their own name. */

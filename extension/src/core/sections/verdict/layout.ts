@@ -87,12 +87,11 @@ function marksOf({ cluster, kernels }: FlowNode): (op: Operation) => Mark {
 /** The seconds of a box, by kernel where each was timed. */
 function timesOf({ cluster, kernels, seconds }: FlowNode): [number, Mark][] {
   const whole = seconds ?? 0;
-  const measured = kernels.reduce((sum, { kernel }) => sum + (kernel.seconds ?? 0), 0);
-  const isSplit = measured > 0 && kernels.every(({ kernel }) => kernel.seconds !== null);
-  if (cluster && isSplit) {
-    return kernels.map(({ kernel, color }) => [((kernel.seconds ?? 0) / measured) * whole, clusterMark(color)]);
-  }
-  return [[whole, cluster ? clusterMark(cluster.color) : 'host']];
+  const times = kernels.map(({ kernel }) => kernel.seconds ?? NaN);
+  const measured = times.reduce((sum, time) => sum + time, 0);
+  return measured > 0
+    ? kernels.map(({ color }, at) => [((times[at] ?? 0) / measured) * whole, clusterMark(color)])
+    : [[whole, cluster ? clusterMark(cluster.color) : 'host']];
 }
 
 function layoutBands(nodes: readonly FlowNode[], operations: number, width: number, measure: Measure): Picture {
@@ -102,14 +101,9 @@ function layoutBands(nodes: readonly FlowNode[], operations: number, width: numb
   for (const node of nodes) {
     const wide = (node.ops.length / operations) * width;
     const shown = Math.max(0.75, wide - (wide > 4 ? 2 : 0));
-    if (node.cluster === null) {
-      shapes.push(box(x, 3, shown, 11, { mark: 'host' }));
-    }
     let left = x;
-    for (const { color, part } of bandsOf(node)) {
-      shapes.push(
-        box(left, 3, Math.max(0.75, shown * part - (shown * part > 4 ? 1 : 0)), 11, { mark: clusterMark(color) })
-      );
+    for (const [mark, part] of bandsOf(node)) {
+      shapes.push(box(left, 3, Math.max(0.75, shown * part), 11, { mark }));
       left += shown * part;
     }
     if (measure(node.name, 'note') < wide && x >= labelEnd) {

@@ -1,5 +1,6 @@
 /** The boxes of one plan: its clusters and what the host runs, in program order, and the values that pass between them. */
 import { arrayBytes, some } from '../../../base/format';
+import { clusterMark, type Mark } from '../../../base/shapes';
 import { colorsOf, type ColorOf } from '../../../report/colors';
 import { put } from '../../../report/links';
 import type {
@@ -368,26 +369,16 @@ function valueName({ called, written, word }: Operation): string {
   return [called, written].find(text => text && text.length < 16) ?? word;
 }
 
-/** The colours of a box from its first operation to its last, each with its part of them; empty for the host. */
-export function bandsOf({ cluster, kernels }: FlowNode): { color: number; part: number }[] {
-  const bands: { color: number; part: number }[] = [];
-  for (const { color, ops } of kernels) {
-    const last = bands.at(-1);
-    if (last?.color === color) {
-      last.part += ops.length;
-    } else {
-      bands.push({ color, part: ops.length });
-    }
-  }
-  const all = bands.reduce((sum, { part }) => sum + part, 0);
-  if (cluster === null || all === 0) {
-    return cluster ? [{ color: cluster.color, part: 1 }] : [];
-  }
-  return bands.map(({ color, part }) => ({ color, part: part / all }));
+/** The marks of a box from its first kernel to its last, each with its part of the operations. */
+export function bandsOf({ cluster, kernels }: FlowNode): [Mark, number][] {
+  const all = kernels.reduce((sum, { ops }) => sum + ops.length, 0);
+  return all && isMixed({ kernels })
+    ? kernels.map(({ color, ops }) => [clusterMark(color), ops.length / all])
+    : [[cluster ? clusterMark(cluster.color) : 'host', 1]];
 }
 
 /** Whether the kernels of a box have colours of their own, so that none is the box's. */
-export function isMixed({ kernels }: FlowNode): boolean {
+export function isMixed({ kernels }: Pick<FlowNode, 'kernels'>): boolean {
   return kernels.some(({ color }) => color !== kernels[0]?.color);
 }
 

@@ -322,11 +322,9 @@ class Painter {
     }
     const { context, look } = this;
     const wide = Math.min(size, Math.max(1.5, width / 8));
-    const several = box.kind === 'cluster' && box.flow ? bandsOf(box.flow) : [];
-    const bands = several.length > 1 ? several : [{ color: box.color, part: 1 }];
+    const own: [Mark, number] = [box.color === null ? 'host' : clusterMark(box.color), 1];
     let top = y;
-    for (const { color, part } of bands) {
-      const mark: Mark = color === null ? 'host' : clusterMark(color);
+    for (const [mark, part] of box.kind === 'cluster' && box.flow ? bandsOf(box.flow) : [own]) {
       context.fillStyle = pattern(context, mark, look.theme);
       context.fillRect(x, top, wide, height * part);
       top += height * part;
