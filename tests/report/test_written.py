@@ -136,3 +136,17 @@ def test_the_program_is_shown_in_the_programs_names():
     report = jl.explain(jl.jit(decayed), np.ones(50), np.ones(50))
     text = str(report.code(report.clusters[0].name, "program"))
     assert "v0 = sqrt(T[i])" in text and "v1 = v0 * k[i]" in text
+
+
+@pytest.mark.parametrize(
+    "f, said",
+    [(lambda x: np.sort(x * 2), "call sort(axis="), (lambda x: np.sin(x @ x), "@"), (lambda x: np.fft.fft(x), "call fft("),
+     (lambda x: np.linalg.solve(x, x), "call solve"), (lambda x: np.cumsum(x), "= cumsum("), (lambda x: x.sum(), "= sum("),
+     (lambda x: np.logaddexp.reduce(x), "logaddexp.reduce"), (lambda x: np.median(x, axis=0), "call ")],
+    ids=["sort", "product", "fft", "solve", "scan", "sum", "fold", "median"],
+)  # fmt: skip
+def test_library_calls_and_reductions_of_the_program_shown_have_numpys_words(f, said):
+    report = jl.explain(jl.jit(f), np.eye(4) + np.ones((4, 4)))
+    texts = [str(report.code(cluster.name, "program")) for cluster in report.clusters]
+    assert any(said in text for text in texts)
+    assert not any(re.search(r"call [A-Z]|with r\d = [A-Z]", text) for text in texts)

@@ -593,7 +593,7 @@ class Printer:
         elif isinstance(s, Call):
             whole = [f"{b.name}[{', '.join(map(str, n))}]" for b, n in zip((*s.outs, *s.ins), s.extents, strict=True)]
             outs, ins = ", ".join(whole[: len(s.outs)]), ", ".join(whole[len(s.outs) :])
-            lines.append(f"{outs} = call {self.kind(s.op)} of {ins}{f' (or fail {s.code})' if s.code >= 0 else ''}")
+            lines.append(f"{outs} = call {self.library(s)} of {ins}{f' (or fail {s.code})' if s.code >= 0 else ''}")
         else:
             ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
             lines.append(
@@ -658,8 +658,11 @@ class Printer:
         return text
 
     def kind(self, op: Any) -> str:
-        """What a reduction or a library call is called."""
+        """What a reduction is called."""
         return str(op)
+
+    def library(self, call: Call) -> str:
+        return call.op
 
     def applied(self, e: Apply, arguments: Sequence[str]) -> str:
         return f"{_op_text(e)} {', '.join(arguments)}".rstrip()

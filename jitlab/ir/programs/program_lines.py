@@ -8,7 +8,7 @@ from typing import Any
 
 from jitlab.ir.types import UNKNOWN, Origin, Origins
 
-from .program import Accumulator, Apply, Expr, Finish, For, Partial, Printer, Program, Statement, Step, expressions, walk
+from .program import Accumulator, Apply, Call, Expr, Finish, For, Partial, Printer, Program, Statement, Step, expressions, walk
 
 #: Ends a line whose operations are known, before their number: no name holds it.
 MARK = "\0"
@@ -21,7 +21,7 @@ def located_lines(program: Program, written: bool = False) -> list[tuple[str, Or
     steps = steps_of(program)
     for kernel in program.kernels:
         body.append((f"  kernel {kernel.name}:", UNKNOWN, kernel.name))
-        printer = _Written(steps) if written else _Located(steps)
+        printer = _Written(steps, program.calls) if written else _Located(steps)
         for statement in kernel.body:
             for line in printer.statement(statement):
                 text, _, number = line.partition(MARK)
@@ -92,8 +92,15 @@ class _Located(Printer):
 class _Written(_Located):
     """The same in NumPy's words: "v2 = v1 - r0", "v3 = exp(v2)"."""
 
+    def __init__(self, steps: dict[str, Origins], calls: Sequence[Any]) -> None:
+        super().__init__(steps)
+        self.calls = calls
+
     def kind(self, op: Any) -> str:
         return str(op).replace(op.name, op.word, 1)
+
+    def library(self, call: Call) -> str:
+        return self.kind(self.calls[call.number])
 
     def applied(self, e: Apply, arguments: Sequence[str]) -> str:
         word = str(e.op.word)
