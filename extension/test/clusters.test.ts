@@ -62,7 +62,7 @@ test('a boundary says bytes once, why, and what would flip it', () => {
   const [boundary] = report(softmax).boundaries;
   assert.ok(boundary);
   assert.deepEqual(boundaryTexts(boundary), {
-    head: 'Not fused: p is read again, 2.4 MB',
+    head: 'Not fused: p is stored, 2.4 MB',
     why: 'Take may read any row of p, because rows is an index array (line 7).',
     flip: 'Would fuse if p were read by np.take_along_axis(p, y[:, None], 1).'
   });
@@ -128,7 +128,7 @@ test('names, times and reasons are never dropped, however narrow', () => {
     '31.7 ms',
     'ArgPartition',
     'jitlab has no loop',
-    'Not fused: p is read',
+    'Not fused: p is stored',
     'RealDiv'
   ]) {
     assert.ok(shown.includes(needed), needed);

@@ -274,10 +274,10 @@ def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
     ("program", "pair", "code", "words"),
     [
         (lambda x: x - x.mean(axis=0), ("Mean", "Sub"), "space", "reduced over an outer axis"),
-        (lambda x: x / x.sum(), ("Sum", "RealDiv"), "space", "needs all elements"),
+        (lambda x: x / x.sum(), ("Sum", "RealDiv"), "space", "is known only when all elements have been read"),
         (lambda x: np.maximum(x.T @ x + 1, 0), ("MatMul", "AddV2"), "library", "library call"),
         (lambda x: np.partition(np.exp(x), 3, axis=1) * 2, ("Partition", "Mul"), "library", "library call"),
-        (lambda x: np.exp(x) * 2, ("Exp", "Mul"), "fused", "share k0 as it is"),
+        (lambda x: np.exp(x) * 2, ("Exp", "Mul"), "fused", "already share k0"),
         (lambda x: np.exp(x) * 2, ("Mul", "Exp"), "not_adjacent", "the other way round"),
         (lambda x: np.exp(x) * np.tanh(x), ("Exp", "Tanh"), "not_adjacent", "does not read"),
     ],
@@ -421,7 +421,7 @@ def test_a_refusal_is_json_too():
     data = json.loads(json.dumps(answer.to_json()))
     assert data["before"] is data["after"] is data["change"] is None
     assert data["refusal"]["code"] == "space" and len(data["refusal"]["path"]) == 2
-    assert "needs all elements" in str(answer)
+    assert "is known only when all elements have been read" in str(answer)
 
 
 def test_the_advice_is_one_thing_to_do(planted):

@@ -71,7 +71,7 @@ def test_a_nest_that_stores_as_much_as_one_may_is_the_reason_where_the_next_begi
     report = jl.explain(jl.jit(all_kept), X)
     (edge,) = report.boundaries
     assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST.stages + 1), str(MOST.stages)))
-    assert f"one nest stores and reduces at most {MOST.stages} values" in edge.reason.text and edge.would_fuse_if is None
+    assert f"a kernel's loops store and reduce at most {MOST.stages} values" in edge.reason.text and edge.would_fuse_if is None
     assert [len(kernel.ops) for kernel in report.kernels] == [MOST.stages, 6]
 
 

@@ -114,7 +114,7 @@ def softmax_plan(trace=1, first_cluster=0, function="In [7]"):
         KernelInfo("k3", c1, tuple(k3), "nest", 95 * mb, 31_360, 470 * mb),
     ]
     boundaries = [
-        Edge(n["div"], n["take"], Reason(NotFused.READ_AGAIN, "p is read again, 2.4 MB", size_in="clause"), 2_400_000,
+        Edge(n["div"], n["take"], Reason(NotFused.READ_AGAIN, "p is stored, 2.4 MB", size_in="clause"), 2_400_000,
              Message("flip.read_where_made")),
         Edge(n["div_1"], n["matmul_1"], Reason(NotFused.LIBRARY_CALL, "d is written and read"), 1_200_000),
     ]  # fmt: skip

@@ -29,13 +29,13 @@ def sums_of_both(x):
 @pytest.mark.parametrize(
     ("program", "edge", "text"),
     [
-        (lambda x: x.cumsum(0).cumsum(1), ("cumsum", "cumsum_1"), "run along two axes, or both ways along one: each is a loop"),
+        (lambda x: x.cumsum(0).cumsum(1), ("cumsum", "cumsum_1"), "in opposite directions along one: each needs its own loop"),
         (lambda x: (np.exp(x).cumsum(0), np.exp(x).cumsum(1)), ("exp", "cumsum_1"), "in the loops of `np.exp(x).cumsum(0)`"),
-        (lambda x: x.T @ np.tanh(x @ x[0]), ("matmul", "tanh"), "reduces an outer axis, so its loops go another way"),
-        (softmax, ("exp", "realdiv"), "also reads `e.sum()` (sum), which is known when `e` (exp) is complete"),
-        (softmax_of_columns, ("exp", "realdiv"), "also reads `e.sum(axis=0)` (sum), which is known when `e` (exp) is complete"),
-        (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` (sum) is reduced over an outer axis"),
-        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()` (mean), after which that nest takes nothing"),
+        (lambda x: x.T @ np.tanh(x @ x[0]), ("matmul", "tanh"), "reduces an outer axis (as down the columns)"),
+        (softmax, ("exp", "realdiv"), "also needs `e.sum()`, which is known only after `e` is complete"),
+        (softmax_of_columns, ("exp", "realdiv"), "also needs `e.sum(axis=0)`, which is known only after `e` is complete"),
+        (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` is reduced over an outer axis"),
+        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()`, to which nothing more can be added"),
     ],
 )  # fmt: skip
 def test_a_reason_says_what_keeps_the_reader_out_of_the_loops(program, edge, text):
@@ -59,7 +59,7 @@ def test_a_value_that_is_read_where_it_is_made_waits_for_what_is_overwritten():
     edge = next(b for b in report.boundaries if b.producer == "loop/sub")
     assert kept.reason.text == edge.reason.text  # one reason, wherever it is told
     line = diffused.__code__.co_firstlineno + 6
-    assert kept.reason.text.startswith(f"`n` is made of elements of `u` that line {line} overwrites")
+    assert kept.reason.text.startswith(f"`n` is computed from elements of `u` that line {line} overwrites")
 
 
 def in_turns(x):
@@ -71,7 +71,7 @@ def in_turns(x):
 
 def test_what_is_changed_in_place_is_the_reason_where_the_same_value_in_new_memory_would_share_the_rows():
     kept = next(t for t in jl.explain(jl.jit(in_turns), X).temporaries if t.name == "loop/exp")
-    assert kept.reason.code == "updated" and kept.reason.text.startswith("`x` is changed where it lies, in loops of its own")
+    assert kept.reason.code == "updated" and kept.reason.text.startswith("`x` is written in place, in separate loops")
     anew = jl.explain(jl.jit(lambda x: x - (e := np.exp(x)) / e.sum(axis=1, keepdims=True)), X)
     assert not anew.boundaries
 

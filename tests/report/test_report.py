@@ -354,7 +354,7 @@ def test_a_cluster_of_very_many_kernels_is_cut_to_size_and_its_slowest_stay():
         nodes.append(samples.node(f"sin_{i}", "Sin", nodes[-1:], line=i + 1))
     cluster = samples.Cluster("cluster_0", nodes, [], nodes[-1:], samples.Reason(samples.Joined.AUTO, "joined"), None)
     kernels = [samples.KernelInfo(f"k{i}", "cluster_0", (n,), "nest", 8000, 8000, 1000) for i, n in enumerate(nodes)]
-    reason = samples.Reason(samples.NotFused.READ_AGAIN, "it is read again, and what is read again has to lie in memory")
+    reason = samples.Reason(samples.NotFused.READ_AGAIN, "it is stored, and what is read again has to lie in memory")
     flip = samples.said("it were read once")
     edges = [samples.Edge(a, b, reason, 8000, flip) for a, b in zip(nodes, nodes[1:], strict=False)]
     plan = samples.plan_of(nodes, [cluster], {}, kernels, edges, function="long").to_json()
