@@ -95,7 +95,7 @@ def test_a_script_is_checked_against_its_baseline(script, tmp_path, capsys):
     assert "1 cell as before" in capsys.readouterr().out
     assert cli.main(["check", script(RETRACED), "--baseline", base]) == 1
     told = capsys.readouterr().out
-    assert "script.py: worse" in told and "retraces: 0 → 2 (k was 0, then 1: a Python number is part of a trace" in told
+    assert "script.py: worse" in told and "retraces: 0 → 2 (k was 0, then 1: each new Python number is traced again" in told
     assert cli.main(["check", script("print(1)\n"), "--baseline", base]) == 1  # compiles nothing any more
     assert cli.main(["check", script(FAILING), "--baseline", base]) == 2
     assert cli.main(["check", script(RETRACED), "--baseline", base, "--update"]) == 0

@@ -61,7 +61,7 @@ def test_a_retrace_fails_with_its_line_its_cause_and_the_fix(session):
         [
             "test_it.py::test_twice: not what jitlab was expected to do",
             "retraces: 1, expected 0",
-            "*scale, test_it.py, line 6: k was 2.0, then 3.0: a Python number is part of a trace, called from *, line *",
+            "*scale, test_it.py, line 6: k was 2.0, then 3.0: each new Python number is traced again, called from *, line *",
             "*try: pass `k` as an array: 2 traces become 1, saves *",
             "*k = np.asarray(k, np.float64)",
         ]

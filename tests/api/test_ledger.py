@@ -539,7 +539,7 @@ WORDS = {
         ),
         (
             by_value_and_shape_at_once,
-            "`k` was 3 and is now 4 (a Python value is part of a trace) and `x` was float64[5] and is now float64[6]",
+            "`k` was 3 and is now 4 (each new Python value is traced again) and `x` was float64[5] and is now float64[6]",
             "Pass `k` as an array and make axis 0 of `x` dynamic: 5 traces become 2", ["Python value", "each shape"],
         ),
     ],
@@ -583,7 +583,7 @@ def test_a_warning_of_a_function_made_twice_knows_what_the_first_was_called_with
 def test_a_warning_without_a_cure_says_so(caplog):
     f = jl.function(lambda x, how: x.sum() if how == "sum" else x)
     text = warning_of(caplog, lambda: [f(np.ones(2), f"{n}") for n in range(6)])
-    assert "`how` was '3' and is now '4' (a Python value is part of a trace)" in text
+    assert "`how` was '3' and is now '4' (each new Python value is traced again)" in text
     assert "No fix found: no change of the arguments that was replayed avoids it." in text
 
 

@@ -28,7 +28,7 @@ test('a cell that runs shows its clusters, retraces and both timelines', async (
   await expect(lab.section('Clusters').getByRole('treeitem').first()).toBeVisible();
   expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
   await expect(await lab.unfold('Retraces')).toContainText('lr changed 5 times');
-  await expect(lab.section('Retraces')).toContainText('a Python number is part of a trace');
+  await expect(lab.section('Retraces')).toContainText('each new Python number is traced again');
   await expect((await lab.unfold('Timeline')).locator('canvas')).toHaveAttribute(
     'aria-label',
     /op by op: 22 spans.*compiled: 2 spans.*kernels: 4 spans/

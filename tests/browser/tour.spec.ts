@@ -29,7 +29,7 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect(lab.panel).toHaveAttribute('data-origin', origin);
   const retraces = await lab.unfold('Retraces');
   await expect(retraces).toContainText('rate changed');
-  await expect(retraces).toContainText('a Python number is part of a trace');
+  await expect(retraces).toContainText('each new Python number is traced again');
   await expect(retraces).toContainText(/rate was 0\.5, then 0\.45/);
   await expect(retraces).toContainText('np.asarray(0.5 * 0.9 ** step');
 }

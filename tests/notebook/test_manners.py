@@ -181,7 +181,7 @@ shell.run_cell("for k in range(3): f(np.ones(3), k)\\nprint(f.ledger)", store_hi
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "(a Python value is part of a trace), In [2], line " in done.stdout
+    assert "(each new Python value is traced again), In [2], line " in done.stdout
     assert "from In [3], line 1" in done.stdout and "ipython-input" not in done.stdout
 
 

@@ -56,7 +56,8 @@ def test_retraces_are_told_with_cause_line_caller_and_the_replayed_fix():
     first, count, one, two, fix, code = str(error.value).splitlines()
     line = scale.python_function.__code__.co_firstlineno + 1
     assert count == "  retraces: 2, expected 0"
-    assert one.startswith(f"    scale, test_expect.py, line {line}: k was 2.0, then 3.0: a Python number is part of a trace")
+    change = "k was 2.0, then 3.0: each new Python number is traced again"
+    assert one.startswith(f"    scale, test_expect.py, line {line}: {change}")
     assert one.endswith(f"called from test_expect.py, line {line + 5}")
     assert "k was 3.0, then 4.0" in two
     assert fix.startswith("    try: pass `k` as an array: 3 traces become 1, saves ")

@@ -53,7 +53,7 @@ def test_first_trace_is_a_trace_and_no_retrace(report):
     assert [t.trace for t in report.retraces] == [2, 3, 4, 5, 6]
     retrace = report.retraces[0]
     assert (retrace.argument, retrace.before, retrace.after, retrace.lines) == ("lr", "0.1", "0.095", (10, 11))
-    assert retrace.text == "lr was 0.1, then 0.095: a Python number is part of a trace"
+    assert retrace.text == "lr was 0.1, then 0.095: each new Python number is traced again"
     assert retrace.seconds == pytest.approx(2.5e-3)
 
 
@@ -92,7 +92,7 @@ def test_next_is_the_retraces_when_they_cost_most(report):
     assert report.verdict["next"] == {
         "text": "Make lr an array: it retraced 5 times", "code": "lr = np.asarray(lr, np.float32)",
         "advice": "as_array", "args": {"name": "lr", "often": "5 times"},
-        "why": "lr was 0.1, then 0.095: a Python number is part of a trace, so each new value is captured again."
+        "why": "lr was 0.1, then 0.095: each new Python number is traced again."
         " 12.5 ms lost.",
         "section": "retraces",
     }  # fmt: skip
@@ -232,7 +232,7 @@ def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     report = retraced("python_value", "mode", "'a'", "'b'", samples.Message("fix.few_values", {"path": "mode"}))
     assert report.verdict["next"] == {
         "text": "mode retraced once", "code": None, "advice": "retraced", "args": {"name": "mode", "often": "once"},
-        "why": "mode was 'a', then 'b': a Python string is part of a trace, so each new value is captured again."
+        "why": "mode was 'a', then 'b': each new Python string is traced again."
         " Each value of mode is a program of its own: use few of them. 1.00 s lost.",
         "section": "retraces",
     }  # fmt: skip
@@ -280,7 +280,7 @@ def test_why_and_why_not(report):
     assert report.why("exp", "sum").fused
     assert str(report.why("Exp", "Sum")) == "Exp (line 5) and Sum (line 6) are one kernel, k0 of cluster_0."
     cut = report.why_not("div", "take")
-    assert (cut.code, cut.would_fuse_if) == ("read_again", "it read each element where it is made")
+    assert (cut.code, cut.would_fuse_if) == ("read_again", "each element were read by the iteration that computes it")
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"
@@ -513,7 +513,8 @@ def luminance(color):
 
 def test_lists_read_as_a_line_for_each_thing():
     report = samples.softmax_report(retraces=1)
-    assert str(report.retraces).startswith("In [7] #2, lines 10–11: lr was 0.1, then 0.095: a Python number is part of a trace")
+    lead = "In [7] #2, lines 10–11: lr was 0.1, then 0.095: each new Python number is traced again"
+    assert str(report.retraces).startswith(lead)
     assert str(report.clusters).splitlines()[0] == "cluster_0, lines 3–7: 10 operations, 2 kernels, 5.5 ms"
     assert repr(report.clusters).startswith("[\n  <cluster_0, lines 3–7: 10 operations")
     assert str(samples.softmax_report(retraces=0).retraces) == "none" and report.retraces == list(report.retraces)

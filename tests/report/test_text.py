@@ -222,7 +222,7 @@ def test_an_object_that_is_another_each_time_is_to_be_made_once():
         for n in (3, 5, 7):
             scaled(np.ones(20), Scale(n))
     report = rec.report()
-    assert "each object is a trace of its own" in report.retraces[0].text
+    assert "each object is traced separately" in report.retraces[0].text
     assert "Make scale once, outside, and use the same object each time." in str(report)
 
 

@@ -125,7 +125,7 @@ def picked_before(x):
         (scaled, scaled_turned, "Sum", "Sqrt", "sum reduced the last axis, that of (x * x).T, and the result"),
         (blocks, blocks_turned, "Max", "Sub", "max reduced the last axis, that of np.moveaxis(y, (0, 1), (-2, -1))"),
         (layer, layer_summed, "MatMul", "AddV2", "@ were a sum of products, (x[:, None, :] * x[:2]).sum(axis=2): "),
-        (picked_after, picked_before, "Exp", "GatherV2", "take picked from x first, and exp worked on what is picked."),
+        (picked_after, picked_before, "Exp", "GatherV2", "take were applied to x first, and exp to the elements picked."),
     ],
 )
 def test_another_program_that_would_fuse_two_operations_does(program, other, a, b, text, shape, dtype):
@@ -148,7 +148,7 @@ def flips(f, *arguments):
     return [edge.would_fuse_if for edge in jl.explain(f, *arguments).boundaries if edge.would_fuse_if]
 
 
-SUMMED = r"@ were a sum of products(, (?P<code>.*)|): \d+ multiplications in loops instead of a call of the library"
+SUMMED = r"@ were a sum of products(, (?P<code>.*)|): \d+ multiplications in loops instead of a library call"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_what_a_gradient_multiplies_is_never_told_in_code():
     told = flips(jl.function(jl.grad(loss)), p, x)
     codes = [match["code"] for flip in told if (match := re.match(SUMMED, flip)) and match["code"]]
     assert set(codes) <= {"(x[:, None, :] * p['w'].T).sum(axis=2)"}
-    assert any("where computed again" in flip for flip in told)
+    assert any("where were recomputed" in flip for flip in told)
 
 
 def test_a_product_that_is_slower_as_a_sum_is_left_to_the_library():

@@ -119,7 +119,7 @@ class Miss:
         return any(type(leaf.value) in (int, float, complex) for leaf in leaves)
 
     def told(self, change: Change) -> str:
-        """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
+        """ "`k` was 3 and is now 4 (each new Python value is traced again)"."""
         if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):
             return f"{change.after or 'called first'} ({rule_text(change)})"
         return change_text(change)
@@ -157,7 +157,7 @@ def rule_text(change: Change) -> str:
 
 
 def change_text(change: Change, becomes: str = "is now") -> str:
-    """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
+    """ "`k` was 3 and is now 4 (each new Python value is traced again)"."""
     if change.cause == Cause.UNKNOWN:
         return change.after
     if change.cause == Cause.CACHE_EVICTED:

@@ -65,7 +65,7 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
     often = "once" if len(retraces) == 1 else f"{len(retraces)} times"
     what = fix["code"] if is_code(fix) and fix["code"] in messages.codes("next") else "retraced"
-    why = messages.text("advice.each_value" if first["cause"] == "python_value" else "advice.caused", cause=first["text"])
+    why = messages.text("advice.caused", cause=first["text"])
     code = fix["text"] if is_code(fix) else None
     saved = _lost(retraces)
     is_all = units.duration(saved) == units.duration(whole)
