@@ -265,6 +265,7 @@ class Plan(Record):
     seconds: Seconds | None = None  #: of these
     last_used: Seconds | None = None  #: from the start of the recording
     quantiles: Measured[Quantiles | None] = None  #: of single calls
+    given_up: Measured[bool] = False  #: its code did not fit any more: Python ran the statements
 
 
 class Op(Placed, shown=True):

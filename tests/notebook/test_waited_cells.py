@@ -5,6 +5,7 @@ import time
 import pytest
 
 from jitlab.messages import units
+from jitlab.report.render.text import report_text
 
 CELL = "import numpy as np\nx = np.linspace(0, 1, 300)\n"
 
@@ -71,3 +72,39 @@ def test_a_run_that_fell_back_says_so_first_and_the_reason_once(report_of, ip):
     assert data["verdict"]["lead"].endswith("in line 3 has another length each time")
     lines = [[span[1] for span in entry["lines"]] for entry in met]
     assert lines == [[line] for (line,) in lines] and len({line for (line,) in lines}) == len(met)  # each on its own line
+
+
+def test_what_a_run_that_fell_back_had_compiled_does_not_count_as_compiled(report_of, ip):
+    source = "%%jit -q\nd = np.cumsum(np.exp(x + 1.875))\nbig = d[d > least]\nn = big.mean()\nv = np.unique(np.round(d))"
+    for least in (200.0, 400.0, 600.0):
+        ip.user_ns["least"] = least
+        data = report_of(source)
+        verdict, fell = data["verdict"], any((e["reason"]["args"] or {}).get("met") for e in data["statements"])
+        assert [plan.get("given_up", False) for plan in data["plans"]] == [fell] * len(data["plans"])
+        counts = [verdict[key] for key in ("compiled", "clusters", "kernels", "host")]
+        assert verdict["operations"] == 8 and counts == ([0] * 4 if fell else [6, 2, 2, 2])
+        said = report_text(data)
+        assert ("■" in said, "□" in said) == (not fell, fell) and (verdict["next"] is None or not fell)
+        assert fell == (least == 400.0)
+
+
+def test_of_a_function_that_fell_back_nothing_counts_until_a_call_comes_to_its_end(report_of, ip):
+    ip.run_cell("import jitlab as jl")
+    ip.run_cell("@jl.function\ndef above(x, n):\n    s = np.exp(x + 1.1875)\n    return s[s > n], np.unique(s)")
+    ip.run_cell("above(x, np.float64(4))").raise_error()
+    data = report_of("above(x, np.float64(5))")
+    assert data["verdict"]["compiled"] == data["verdict"]["host"] == 0 < data["verdict"]["operations"]
+    assert data["verdict"]["lead"].startswith("This run fell back to Python for 1 statement: above, because ")
+    data = report_of("for n in (5, 5, 6):\n    above(x, np.float64(n))")
+    assert data["verdict"]["compiled"] > 0 and not any(plan.get("given_up") for plan in data["plans"])
+
+
+def test_the_rest_of_a_run_that_fell_back_is_counted(report_of, ip):
+    ip.run_cell("import time")
+    source = "%%jit -q\ne = np.exp(x * 1.4375)\nat = time.time()\nover = e[e > least]\nw = np.unique(np.round(over))"
+    for least in (2.0, 3.0):
+        ip.user_ns["least"] = least
+        verdict = report_of(source)["verdict"]
+    assert verdict["lead"].startswith("This run fell back to Python for ")
+    assert verdict["lead"].endswith(f"; {verdict['compiled']} of {verdict['operations']} operations compiled")
+    assert 0 < verdict["compiled"] < verdict["operations"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.events import Cause, VariantCause
-from jitlab.messages import Message, plain, text, units
+from jitlab.messages import Message, plain, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.origin import origin
 from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbered_plan
@@ -26,7 +26,7 @@ from .accounting import add_traffic
 from .advice import made_in, place_of, spent, things_to_do
 from .lanes import lanes
 from .lines import slowest
-from .python_statements import whole_statements
+from .python_statements import fell_back, mark_given_up, whole_statements
 from .repeated import repeated
 from .source_files import report_sources
 from .titles import Titles
@@ -98,6 +98,7 @@ def report_json(recording: Recording) -> Json:
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
     data["timeline"]["lanes"] = lanes(recording, data["kernels"], titles, data["ops"])
+    mark_given_up(data)
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)
     add_traffic(data, recording)
@@ -494,21 +495,25 @@ def _color(data: Json, alike: dict[Any, _Plan]) -> None:
 
 
 def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
-    """The counts, the measured times, the lead sentence and what to do next. Plans that are alike are counted once."""
-    ops = [op for op in data["ops"] if op["plan"] in shown]
+    """The counts, the measured times, the lead sentence and what to do next. Plans that are alike are counted once; of a plan
+    that was given up nothing counts as compiled, nor as the host's: Python ran its statements."""
+    gone = {plan["name"] for plan in data["plans"] if plan.get("given_up")}
+    used = shown - gone
+    operations = sum(op["plan"] in shown for op in data["ops"])
+    ops = [op for op in data["ops"] if op["plan"] in used]
     compiled = sum(op["cluster"] is not None for op in ops)
     ran = [*recording.clusters.values(), *recording.host.values()]
     seconds = sum(tally.ns for tally in ran) / 1e9 if ran else None
     numpy_seconds = None
     if recording.compared is not None:
         seconds, numpy_seconds = speeds.seconds_of(recording.compared)
-    suggestions = things_to_do(data, seconds)
+    suggestions = things_to_do({**data, "fallbacks": [f for f in data["fallbacks"] if f["plan"] not in gone]}, seconds)
     by_python = len(data["statements"]) + len(data["as_python"])
+    told = lead(compiled, operations, by_python, None if data["retraces"] else recording.plain)
     result: Json = {
-        "lead": fell_back(data) or lead(compiled, len(ops), by_python, None if data["retraces"] else recording.plain),
-        "operations": len(ops), "compiled": compiled,
-        "clusters": sum(cluster["plan"] in shown for cluster in data["clusters"]),
-        "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),
+        "lead": fell_back(data, told if compiled else "") or told, "operations": operations, "compiled": compiled,
+        "clusters": sum(cluster["plan"] in used for cluster in data["clusters"]),
+        "kernels": sum(kernel["plan"] in used for kernel in data["kernels"]),
         "host": len(ops) - compiled, "retraces": sum(not trace["first"] for trace in data["retraces"]),
         "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
         "next": suggestions[0] if suggestions else None, "then": suggestions[1] if suggestions[1:] else None,
@@ -532,18 +537,6 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
     return result
-
-
-def fell_back(data: Json) -> str:
-    """Of a run whose compiled code did not fit any more, so that Python ran statements instead: that, and why; "" of others."""
-    fallen: Counter[str] = Counter()
-    for reason in (entry["reason"] for entry in data["statements"] if entry["reason"]["args"].get("met")):
-        values = wording.with_values("", reason["args"]["met"], reason["args"]["more"])  # others in each run
-        fallen[wording.unmarked(reason["text"].removesuffix(values))] += 1
-    if not fallen:
-        return ""
-    (reason, _), *_ = fallen.most_common(1)
-    return text("waited.fell_back", statements=units.counted(fallen.total(), "statement"), reason=reason)
 
 
 def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None) -> str:

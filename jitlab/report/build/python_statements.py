@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from jitlab.messages import text, units
+from jitlab.report.render import wording
 
 Json = dict[str, Any]
 
@@ -44,3 +48,39 @@ def _holds(outer: Sequence[Any], inner: Sequence[Any]) -> bool:
         return list(outer) == list(inner)
     begins, ends = (inner[1], inner[2]), (inner[3], inner[4])
     return (outer[1], outer[2]) <= begins and ends <= (outer[3], outer[4])
+
+
+def fell_back(data: Mapping[str, Any], told: str = "") -> str:
+    """Of a run whose compiled code did not fit any more, so that Python ran statements instead: that, why, and what is `told`
+    of the rest; "" of others."""
+    fallen: Counter[str] = Counter()
+    for entry in _taken_over(data):
+        reason = entry["reason"]
+        values = wording.with_values("", reason["args"]["met"], reason["args"]["more"])  # others in each run
+        fallen[wording.unmarked(reason["text"].removesuffix(values))] += 1
+    if not fallen:
+        return ""
+    (why, _), *_ = fallen.most_common(1)
+    said = text("waited.fell_back", statements=units.counted(fallen.total(), "statement"), reason=why)
+    return "; ".join(filter(None, (said, told)))
+
+
+def mark_given_up(data: Mapping[str, Any]) -> None:
+    """Mark plans no call of which came to its end, since Python took over. Alike ones are one plan."""
+    taken = _taken_over(data)
+    if not taken:
+        return
+    calls: Counter[str] = Counter()
+    for plan in data["plans"]:
+        calls[plan["like"]] += plan["calls"]
+    lines = {(span[0], line) for entry in taken for span in entry["lines"] for line in range(span[1], span[3] + 1)}
+    plans = {op["plan"] for op in data["ops"] if any((span[0], span[1]) in lines for span in op["lines"])}
+    functions = {entry["reason"]["args"]["name"] for entry in taken if entry["reason"]["detail"] == "call"}
+    for plan in data["plans"]:
+        if not calls[plan["like"]] and (plan["name"] in plans or plan["function"] in functions):
+            plan["given_up"] = True
+
+
+def _taken_over(data: Mapping[str, Any]) -> list[Json]:
+    """What Python ran instead of code that did not fit any more."""
+    return [entry for entry in data["statements"] if entry["reason"]["args"].get("met")]

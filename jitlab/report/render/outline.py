@@ -72,6 +72,7 @@ class Box:
     edge: str = ""  # what goes to the next box
     at: tuple[str, int] = ("", 0)  # its first file and line
     heading: str = ""  # of the first box of a plan, where there are several
+    is_given_up: bool = False  # of a plan that did not fit any more: Python ran its statements
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,8 @@ def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
             result[-1] = replace(last, count=last.count + 1, seconds=total, edge=box.edge)
         else:
             result.append(box)
+    if plan.get("given_up"):
+        result = [replace(box, is_given_up=True, why="", edge="") for box in result if box.kind == "cluster" or box.calls]
     if result:
         result[0] = replace(result[0], heading=_heading(data, plan, alike))
     return result

@@ -98,8 +98,9 @@ def _boxes(draw: Drawing, o: Outline, y: float) -> float:
 
 def _box(draw: Drawing, box: Box, y: float) -> float:
     right = MIDDLE - 24
-    kernels = {kernel.color for kernel in box.kernels}
-    color = CLUSTERS[box.color % 6] if box.kind == "cluster" else HOST if box.kind == "host" else LINE
+    kernels = set() if box.is_given_up else {kernel.color for kernel in box.kernels}
+    kind = "given up" if box.is_given_up else box.kind
+    color = CLUSTERS[box.color % 6] if kind == "cluster" else HOST if kind == "host" else LINE
     color = LINE if len(kernels) > 1 else color
     rows: list[tuple[str, Any]] = [("why", box.why)] if box.why else []
     for kernel in box.kernels:
@@ -124,14 +125,14 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             draw.selvage(17, at, 6, high, kernel.color, CLUSTERS[kernel.color % 6])
             at += high
     else:
-        draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
+        draw.selvage(17, y + 1, 6, height - 1, box.color if kind == "cluster" else -1, color)
     time = units.duration(box.seconds)
     draw.text(right, y + 17, time, bold=True, anchor="end")
     name = f"{box.count} × {box.name}" if box.count > 1 else box.name
     room = right - 32 - width(time, 12, bold=True) - 12
     name = cut(name, 12, room, bold=True)
     draw.text(32, y + 17, name, bold=True)
-    where = {"host": "host", "statement": "Python"}.get(box.kind, "")
+    where = {"host": "host", "statement": "Python", "given up": "given up"}.get(kind, "")
     after = 32 + width(name, 12, bold=True) * 1.06 + 10
     facts = " · ".join(filter(None, (where, box.lines, box.scope, wording.calls_text(box.calls, box.seconds))))
     draw.text(after, y + 17, facts, size=11, fill=MUTED, room=right - after - width(time, 12, bold=True) - 10)
