@@ -16,6 +16,16 @@ test('the strip has one cell an operation and a diamond for the host', () => {
   assert.deepEqual([cells('c0'), cells('c1'), shapes.filter(shape => shape.shape === 'diamond').length], [10, 11, 1]);
 });
 
+test('of a run that was given up the strip is hollow, also where it is drawn as bands', () => {
+  for (const json of [softmax, hugeReport(1000)]) {
+    const { shapes } = layoutStrip(flowOf(report(json)), 356, measure, true);
+    const marks = shapes.flatMap(shape =>
+      shape.shape === 'box' ? [shape.mark] : shape.shape === 'words' ? [] : ['host']
+    );
+    assert.deepEqual(new Set(marks), new Set(['op']));
+  }
+});
+
 test('the strip fits at every width', () => {
   for (const width of [216, 356, 536]) {
     const picture = layoutStrip(flowOf(report(softmax)), width, measure);

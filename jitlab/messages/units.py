@@ -43,6 +43,8 @@ def duration(seconds: float | None) -> str:
     if ms >= 0.0995:
         return f"{fixed(ms, 0 if ms >= 99.95 else 1 if ms >= 0.995 else 2)} ms"
     us = seconds * 1e6
+    if 0 < us < 0.05:
+        return "< 0.1 µs"
     return f"{fixed(us, 0 if us >= 9.95 or us == 0 else 1)} µs"
 
 

@@ -49,6 +49,29 @@ def test_kernels_stand_within_their_launch_one_after_another():
     assert kernels[0]["start"] == launch["start"] and ends[-1] <= launch["start"] + launch["duration"] + 0.01
 
 
+def test_a_kernel_too_short_for_the_clock_has_no_time_anywhere(monkeypatch):
+    @jl.function
+    def f(x):
+        return np.exp(x @ x.T).sum(axis=1)
+
+    x = np.random.default_rng(0).random((20, 30))
+    f(x)
+    with jl.record() as recording:
+        f(x)
+    ((key, tally),) = recording.clusters.items()
+    monkeypatch.setattr(tally, "kernels_ns", [0, *tally.kernels_ns[1:]])
+    kernels = recording.report().kernels
+    assert len(kernels) > 1 and kernels[0].seconds is None and kernels[0].of_peak is None and kernels[1].seconds > 0
+    said = str(recording.report())
+    assert "0.0 µs" not in said and " 0 µs" not in said
+    of_none = events.ClusterRan(function=key[0], trace=key[1], cluster=key[2], kernels_ns=(0, 30), start_ns=0, duration_ns=30)
+    recording = Recording()
+    recording.listen(of_none)
+    report = recording.report()
+    assert [span["name"] for span in lanes_of(recording)["kernels"]["spans"]] == [kernel.name for kernel in report.kernels[1:]]
+    assert report.kernels[0].seconds is None and "< 0.1 µs" in str(report)
+
+
 def test_what_numpy_and_python_ran_is_on_the_axis_of_the_launches():
     @jl.function
     def f(x):

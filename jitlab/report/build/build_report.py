@@ -217,7 +217,7 @@ def _ops(plan: _Plan, recording: Recording) -> list[Json]:
     result = []
     for op in plan.json["ops"]:
         tally = recording.host.get((plan.function, plan.trace, op["name"])) if op["cluster"] is None else None
-        made = {**op, "plan": plan.title, "seconds": tally.ns / 1e9 if tally else None}
+        made = {**op, "plan": plan.title, "seconds": _known(tally.ns) if tally else None}
         if op["op"] in LOOPS and (head := _loop_head(op["lines"])):
             made["loop"] = head
         result.append(made)
@@ -228,7 +228,7 @@ def _clusters(plan: _Plan, recording: Recording) -> list[Json]:
     result = []
     for cluster in plan.json["clusters"]:
         tally = recording.clusters.get((plan.function, plan.trace, cluster["name"]), Tally())
-        seconds = tally.ns / 1e9 if tally.calls else None
+        seconds = _known(tally.ns)
         made = {**cluster, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
         made["fingerprint"] = recording.fingerprint(cluster_fingerprint, plan.json, cluster["name"])
         result.append(made)
@@ -245,13 +245,18 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
         tally = recording.clusters.get((plan.function, plan.trace, cluster), Tally())
         seconds: float | None = None
         if i < len(tally.kernels_ns):
-            seconds = tally.kernels_ns[i] / 1e9
-        elif tally.calls and alone.get(cluster):
-            seconds = tally.ns / 1e9
+            seconds = _known(tally.kernels_ns[i])
+        elif alone.get(cluster):
+            seconds = _known(tally.ns)
         made = {**kernel, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
         made["bound"], made["of_peak"] = bound(made, peaks)
         result.append(made)
     return result
+
+
+def _known(ns: int) -> float | None:
+    """Seconds; None of what did not run, and of what is too short for the clock: nobody knows its time."""
+    return ns / 1e9 if ns > 0 else None
 
 
 def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, float | None]:

@@ -87,6 +87,8 @@ def _kernels(launch: Json, names: Sequence[str], times: Sequence[int]) -> list[J
     start, made = launch["start"], []
     for name, ns in zip(names, times, strict=True):
         duration = round(ns / 1e3, 3)
+        if duration <= 0:  # too short for the clock: its time is not known
+            continue
         made.append(launch | {"name": name, "label": name, "kind": "kernel", "start": round(start, 3), "duration": duration})
         start += duration
     return made

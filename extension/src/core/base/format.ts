@@ -12,7 +12,7 @@ export function duration(seconds: number): string {
     return `${ms.toFixed(ms >= 99.95 ? 0 : ms >= 0.995 ? 1 : 2)} ms`;
   }
   const us = seconds * 1e6;
-  return `${us.toFixed(us >= 9.95 || us === 0 ? 0 : 1)} µs`;
+  return us && us < 0.05 ? '< 0.1 µs' : `${us.toFixed(us >= 9.95 || us === 0 ? 0 : 1)} µs`;
 }
 
 /** `142 ms ± 16.6 ms`, of a mean of several; of one run its time alone. */

@@ -56,7 +56,7 @@ export function fillBadge(button: HTMLElement, report: Report, note: string): vo
     h(
       'span',
       { class: `jl-badge-${kind}` },
-      kind === 'compiled' && swatch(report.clusters.length ? color : 'op'),
+      kind === 'compiled' && swatch(report.verdict.compiled ? color : 'op'),
       kind === 'host' && icon('host'),
       kind === 'retraces' && icon('retrace'),
       kind === 'error' && icon('no'),

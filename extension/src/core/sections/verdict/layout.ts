@@ -7,12 +7,15 @@ import { box, clip, clusterMark, words, type Mark, type Measure, type Picture, t
 const GAP = 8;
 const MOST_CELLS = 60;
 
-/** Pure: one cell an operation, in program order, gaps between kernels, the host as a named diamond. Many operations: bands. */
-export function layoutStrip(flow: Flow, width: number, measure: Measure): Picture {
+/**
+ * Pure: one cell an operation, in program order, gaps between kernels, the host as a named diamond. Many operations: bands.
+ * Of a run that was given up all is hollow.
+ */
+export function layoutStrip(flow: Flow, width: number, measure: Measure, hollow = false): Picture {
   const nodes = flow.parts.flatMap(part => part.nodes);
   const operations = nodes.reduce((sum, node) => sum + node.ops.length, 0);
   if (operations > MOST_CELLS || nodes.length > 8) {
-    return layoutBands(nodes, operations, width, measure);
+    return layoutBands(nodes, operations, width, measure, hollow);
   }
   const room = width - 2 - GAP * (nodes.length - 1);
   const least = nodes.map(node => Math.min(measure(node.name, 'note') + 2, room / nodes.length));
@@ -21,13 +24,15 @@ export function layoutStrip(flow: Flow, width: number, measure: Measure): Pictur
   let x = 0;
   nodes.forEach((node, index) => {
     const wide = Math.max(least[index] ?? 0, node.ops.length * cell);
-    if (node.cluster === null && node.ops.length === 1) {
+    if (node.cluster === null && node.ops.length === 1 && !hollow) {
       shapes.push({ shape: 'diamond', x: x + 8, y: 8.5, radius: 7.5 });
     } else {
       const markOfOp = marksOf(node);
       node.ops.forEach((op, at) => {
         const first = at > 0 && op.kernel !== node.ops[at - 1]?.kernel ? 2 : 0;
-        shapes.push(box(x + at * cell + first, 3, Math.max(1, cell - 1.5 - first), 11, { mark: markOfOp(op) }));
+        shapes.push(
+          box(x + at * cell + first, 3, Math.max(1, cell - 1.5 - first), 11, { mark: hollow ? 'op' : markOfOp(op) })
+        );
       });
     }
     shapes.push(words(x, 27, clip(node.name, wide + GAP - 2, 'note', measure), 'note', 'muted'));
@@ -94,7 +99,13 @@ function timesOf({ cluster, kernels, seconds }: FlowNode): [number, Mark][] {
     : [[whole, cluster ? clusterMark(cluster.color) : 'host']];
 }
 
-function layoutBands(nodes: readonly FlowNode[], operations: number, width: number, measure: Measure): Picture {
+function layoutBands(
+  nodes: readonly FlowNode[],
+  operations: number,
+  width: number,
+  measure: Measure,
+  hollow: boolean
+): Picture {
   const shapes: Shape[] = [];
   let x = 0;
   let labelEnd = 0;
@@ -103,7 +114,7 @@ function layoutBands(nodes: readonly FlowNode[], operations: number, width: numb
     const shown = Math.max(0.75, wide - (wide > 4 ? 2 : 0));
     let left = x;
     for (const [mark, part] of bandsOf(node)) {
-      shapes.push(box(left, 3, Math.max(0.75, shown * part), 11, { mark }));
+      shapes.push(box(left, 3, Math.max(0.75, shown * part), 11, { mark: hollow ? 'op' : mark }));
       left += shown * part;
     }
     if (measure(node.name, 'note') < wide && x >= labelEnd) {

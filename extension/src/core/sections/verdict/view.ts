@@ -35,7 +35,7 @@ export class VerdictView {
     const flow = flowOf(report);
     const { waited, speed } = verdict;
     const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
-    const loop = verdict.repeated?.mean === null || !verdict.repeated ? '' : `${time} a loop`;
+    const loop = verdict.repeated?.mean == null ? '' : `${time} a loop`;
     const times = speed?.text ?? (waited ? loop : time);
     const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
     const numpy = verdict.numpySeconds === null ? '' : `, NumPy ${duration(verdict.numpySeconds)}`;
@@ -45,25 +45,25 @@ export class VerdictView {
       h(
         'div.jl-lead',
         h('span', waited?.text ?? verdict.lead),
-        h('span.jl-times', times, verdict.speed?.note && h('span.jl-note.jl-muted', `, ${verdict.speed.note}`))
+        h('span.jl-times', times, speed?.note && h('span.jl-note.jl-muted', `, ${speed.note}`))
       ),
-      ...(waited ? [h('p.jl-compiled', verdict.lead)] : []),
-      ...(waited?.pays ? [h('p.jl-pays', capital(waited.pays.text))] : []),
+      waited && h('p.jl-compiled', verdict.lead),
+      waited?.pays && h('p.jl-pays', capital(waited.pays.text)),
       this.facts(report),
-      ...(this.more?.notes(report) ?? []),
+      this.more?.notes(report),
       strip.element,
-      ...(verdict.seconds === null ? [] : [bars.element]),
-      ...ofPython(report),
+      verdict.seconds !== null && bars.element,
+      ofPython(report),
       this.more?.checked(report, this.unfolded, open => {
         this.unfolded = open;
-      }) ?? '',
-      ...this.notMeasured(report),
-      ...this.next(report)
+      }),
+      this.notMeasured(report),
+      this.next(report)
     );
     const room = width - 24;
     const measure = strip.prepare();
     if (measure && flow.parts.length) {
-      strip.paint(layoutStrip(flow, room, measure));
+      strip.paint(layoutStrip(flow, room, measure, !(verdict.compiled + verdict.host)));
     } else {
       strip.element.hidden = true;
     }
@@ -82,7 +82,7 @@ export class VerdictView {
     if (measure) {
       return [measure];
     }
-    return numpySeconds === null && speed === null && report.cell.source[0]?.startsWith('%%jit') === true
+    return numpySeconds === null && speed === null && report.cell.source[0]?.startsWith('%%jit')
       ? [
           h(
             'p.jl-note.jl-muted',
