@@ -116,7 +116,7 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
     [
       ['Cut before', 'cut', [['sub', 'exp']], []],
       ['Cut after', 'cut', asks[1]?.edges, []],
-      ['Keep out', 'keep_out', [], ['exp']]
+      ['Run in NumPy', 'keep_out', [], ['exp']]
     ]
   );
   assert.ok(asks[1]?.edges.every(([producer]) => producer === 'exp'));
@@ -190,10 +190,10 @@ test('an answer says what its times are of, and how long the cell itself took', 
   const answer = readAnswer({ rounds: 40, in_cell: { calls: 6, seconds: 0.033 } });
   assert.match(
     answer ? roundsNote(answer) : '',
-    /^Times of one call, warm .*40 runs.*\. In the cell 6 calls took 33.0 ms/
+    /^Per call, compiled part only, warm.*40 runs.*\. In the cell 6 calls took 33.0 ms/
   );
   const alone = readAnswer({ rounds: 1, in_cell: null });
-  assert.match(alone ? roundsNote(alone) : '', /1 run of each, in turn; 95 % intervals$/);
+  assert.match(alone ? roundsNote(alone) : '', /1 run of each, alternating; 95 % intervals$/);
 });
 
 test('a refusal has its path, and no figures', () => {
@@ -206,9 +206,9 @@ test('a refusal has its path, and no figures', () => {
 test('the lines that keep a change say where they go, and a step what the program calls it', () => {
   const keep = { file: '<cell 3>', first: 2, last: 4, lines: ['with jl.jit_scope(cut=("Exp", "Sum")):'] };
   const answer = readAnswer({ question: { kind: 'cut' }, keep });
-  assert.equal(answer && keepTitle(answer), 'Lines that keep the cut, for lines 2–4 of In [3]');
+  assert.equal(answer && keepTitle(answer), 'Code to make this permanent (lines 2–4 of In [3])');
   const one = readAnswer({ question: { kind: 'fuse' }, keep: { ...keep, last: 2, file: '/a/b.py' } });
-  assert.equal(one && keepTitle(one), 'Lines that keep it fused, for line 2 of b.py');
+  assert.equal(one && keepTitle(one), 'Code to make this permanent (line 2 of b.py)');
   const path = [{ name: 'sin', op: 'Sin', called: 't', lines: [7], cluster: '' }];
   const refused = readAnswer({ refusal: { code: 'cycle', text: '', path } });
   assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · line 7, host']);
@@ -304,7 +304,7 @@ test('an entry says where its time went, what did not change, and that it was ne
   const parts = entry.spent.reduce((total, { seconds }) => total + seconds, 0);
   assert.ok(Math.abs(parts - entry.seconds) < 1e-9);
   assert.deepEqual([entry.changes[0]?.argument, entry.sameCount, entry.same[0]?.[0]], ['lr', 3, 'X']);
-  assert.match(entry.badge, /never reused$/);
+  assert.match(entry.badge, /^used once$|used only once$/);
   assert.match(entry.site, /^called from In \[\d+\], line 3$/);
 });
 

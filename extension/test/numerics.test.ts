@@ -97,7 +97,7 @@ test('a box says how near its numbers are, and which of its values reach memory'
 test('values that reach memory stand with size and reason, the largest first; of alike plans one counts', () => {
   const { head, rows, more } = memoryRows(json);
   const first = json.temporaries.filter(({ plan }) => json.plans.find(({ name }) => name === plan)?.like === plan);
-  assert.match(head, new RegExp(`^${first.length} values still reach memory besides results, .* a call$`));
+  assert.match(head, new RegExp(`^${first.length} intermediate arrays are stored, .* a call$`));
   assert.equal(rows.length, first.length);
   assert.equal(more, '');
   const sizes = rows.map(({ value }) => value.bytes);

@@ -48,8 +48,7 @@ test('figures that are not of this kernel say so, and what to run', () => {
     ...{ report: report({ ...softmax, run: { at: '2026-11-22T13:15:17+01:00' } }), refusal: null, origin },
     ...{ running: false, events: 0 }
   });
-  const saved =
-    'Saved with the notebook: of the run at 13:15:17 on 2026-11-22; later runs that were alike are not kept here.';
+  const saved = 'Saved report, of the run at 13:15 on 2026-11-22. Later runs gave similar times and were not saved.';
   const of = (origin: 'live' | 'previous' | 'saved', loaded: boolean | null, edited: number[] = []) =>
     noticeText({ ...EMPTY, loaded, cell: cellOf(origin), saved: savedText(cellOf(origin)) }, edited);
   assert.equal(of('previous', false), 'From before the restart. Run %load_ext jitlab, then the cell to measure again.');

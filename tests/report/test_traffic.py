@@ -276,7 +276,7 @@ def test_a_stencil_in_a_loop_moves_its_grid_in_each_turn(turns):
 
 def test_the_text_tells_it_in_a_line():
     text = str(report_of(dense, X, W))
-    assert "less than op by op (cost model)" in text and "1 value still reaches memory besides results, 131 kB a call" in text
+    assert "less than op by op (cost model)" in text and "1 intermediate array is stored, 131 kB a call" in text
 
 
 def test_a_named_result_is_no_value_that_still_reaches_memory():
@@ -285,7 +285,7 @@ def test_a_named_result_is_no_value_that_still_reaches_memory():
         return np.tanh(product) * 2, product
 
     report = report_of(both, X, W)
-    assert report.temporaries == [] and "still reach" not in str(report)
+    assert report.temporaries == [] and "intermediate array" not in str(report)
     assert report.verdict["bytes_moved"] == NBYTES + W.nbytes + 3 * M * 16 * 8  # the product is written, and read again
 
 
@@ -384,7 +384,7 @@ def test_a_value_that_several_traces_store_is_listed_once_with_their_count():
         for power in range(3):
             centred(np.ones((500 + 100 * power, 200)), power)
     lines = [line.strip() for line in str(recording.report()).splitlines()]
-    (head,) = [line for line in lines if "still reach" in line]
-    assert head == "1 value still reaches memory besides results, 1.1 MB a call"
+    (head,) = [line for line in lines if "intermediate array" in line]
+    assert head == "1 intermediate array is stored, 1.1 MB a call"
     assert sum(line.startswith("`e` (line") for line in lines) == 1
     assert "(in 3 traces, here the largest)" in " ".join(lines)

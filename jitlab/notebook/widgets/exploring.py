@@ -44,7 +44,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             options=["O0", "O1"], value=_level(function), description="level", style={**WIDE, "button_width": "44px"},
             tooltips=["each operation is a kernel of its own", "operations share kernels"],
         )  # fmt: skip
-        self.scopes = ipywidgets.Checkbox(value=True, description="jit_scope counts", indent=False, style=WIDE)
+        self.scopes = ipywidgets.Checkbox(value=True, description="Use jit_scope", indent=False, style=WIDE)
         self.run_button = ipywidgets.Button(description="Run", button_style="primary", tooltip="Call it and show the report")
         self.check_button = ipywidgets.Button(description="Check", tooltip="NumPy op by op beside the compiled clusters")
         self.status = ipywidgets.Label("Nothing has run yet.")

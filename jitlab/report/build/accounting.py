@@ -48,8 +48,8 @@ def moved(data: Mapping[str, Any]) -> Json:
 
 
 def in_words(data: Mapping[str, Any]) -> list[str]:
-    """A sentence on traffic, one on what still reaches memory though it is no result, and the largest of those; nothing where
-    nothing ran."""
+    """A sentence on traffic, one on the arrays that are stored though they are no results, and the largest of those; nothing
+    where nothing ran."""
     verdict = data["verdict"]
     saved, moved = verdict.get("bytes_saved"), verdict.get("bytes_moved")
     is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
@@ -62,8 +62,8 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     left = [of_value[0] for of_value in traces]
     if left:
         total = units.size(sum(t["bytes"] for t in left))
-        still = "values still reach" if len(left) > 1 else "value still reaches"
-        lines.append(f"{len(left)} {still} memory besides results, {total} a call")
+        are = "are" if len(left) > 1 else "is"
+        lines.append(f"{units.counted(len(left), 'intermediate array')} {are} stored, {total} a call")
         ops = wording.operations(data)
         for of_value in traces[:MOST_TOLD]:
             more = f" (in {len(of_value)} traces, here the largest)" if len(of_value) > 1 else ""

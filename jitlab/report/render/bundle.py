@@ -50,5 +50,5 @@ def saved_html(svg: str, text: str, run: str = "") -> str:
     return (
         f'<img width="{size[1]}" height="{size[2]}" alt="{size[3]}" src="data:image/svg+xml;base64,{data}">\n'
         + (f"<p>{escape(run, quote=False)}</p>\n" if run else "")
-        + f"<details><summary>The same as text</summary>\n<pre>{escape(text, quote=False)}</pre>\n</details>"
+        + f"<details><summary>Text version</summary>\n<pre>{escape(text, quote=False)}</pre>\n</details>"
     )

@@ -411,7 +411,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         fix = group[-1]["fix"]
         compiled = sum(r.get("compiled") or 0 for r in group)
         note = "" if fix else clean(unfixed(group))
-        done = "" if compiled else "captured again; nothing compiled"
+        done = "" if compiled else "traced again; nothing compiled"
         detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
         rows.append(
             RetraceRow(

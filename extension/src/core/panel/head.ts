@@ -74,7 +74,7 @@ export class Head {
           run: () => this.own.compare(run)
         };
       });
-      openMenu(button, 'Runs of this cell', items.length ? items : ['This is the first run that is kept.']);
+      openMenu(button, 'Runs of this cell', items.length ? items : ['No earlier runs.']);
     };
     const label = `Run ${history.run}. Compare with an earlier run`;
     const named = { 'data-jl-head': 'runs', ...CLOSED, 'aria-label': label, onclick: open };

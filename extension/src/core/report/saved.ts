@@ -8,6 +8,6 @@ export function savedText(cell: CellState | undefined): string {
   }
   const [day = '', time = ''] = report.at.split('T');
   return time === ''
-    ? 'Saved with the notebook.'
-    : `Saved with the notebook: of the run at ${time.slice(0, 8)} on ${day}; later runs that were alike are not kept here.`;
+    ? 'Saved report.'
+    : `Saved report, of the run at ${time.slice(0, 5)} on ${day}. Later runs gave similar times and were not saved.`;
 }

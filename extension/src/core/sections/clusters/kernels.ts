@@ -55,7 +55,7 @@ export function addKernel(
   at = addOps(pen, part.ops, x + 13, at + 10, width - 23, false, 3);
   const unmarked =
     node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
-      ? 'unmarked; joined its neighbour'
+      ? 'also compiled here'
       : '';
   if (unmarked) {
     pen.words(x + 10, at + 8, unmarked, 'note', 'muted');

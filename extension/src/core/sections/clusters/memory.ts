@@ -29,7 +29,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
   const smaller = all - values.length + left.length;
   return {
     head: all
-      ? `${some(all, 'value')} still ${all === 1 ? 'reaches' : 'reach'} memory besides results${whole ? `, ${bytes(whole)} a call` : ''}`
+      ? `${some(all, 'intermediate array')} ${all === 1 ? 'is' : 'are'} stored${whole ? `, ${bytes(whole)} a call` : ''}`
       : '',
     rows: sorted.slice(0, MOST_ROWS).map(value => ({
       value,

@@ -1,5 +1,5 @@
 import { h } from '../../base/dom';
-import { duration, joined, percent } from '../../base/format';
+import { duration } from '../../base/format';
 import { Tabs } from '../../base/tabs';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
@@ -112,10 +112,7 @@ export class CodePane {
     const message = code ? '' : this.state(entry?.error ?? null, name);
     this.message.textContent = message;
     this.message.hidden = message === '';
-    const notes = code
-      ? [code.share === null ? '' : `${percent(code.share)} of its lines carry a line of the source.`, code.note]
-      : [];
-    this.foot.textContent = joined(' ', ...notes);
+    this.foot.textContent = code?.note ?? '';
     this.foot.hidden = this.foot.textContent === '';
   }
 

@@ -47,7 +47,7 @@ export class CodeView implements SectionView {
     if (links) {
       this.store.show(report, links, cell.running);
     }
-    this.section.summary = report.clusters.length ? 'hover links, click pins' : '';
+    this.section.summary = report.clusters.length ? 'Hover to link, click to pin' : '';
     if (!this.section.open) {
       return;
     }

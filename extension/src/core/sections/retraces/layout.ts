@@ -33,9 +33,9 @@ export interface Entry {
   same: (readonly [string, string])[];
   sameCount: number;
   spent: Spent[];
-  /** "Captured again; nothing compiled." */
+  /** "Traced again; nothing compiled." */
   did: string;
-  /** "captured, never reused", or "". */
+  /** "used once", or "". */
   badge: string;
   text: string;
   fix: Fix | null;
@@ -174,8 +174,8 @@ function didOf(group: readonly Retrace[]): string {
   }
   const compiled = group.reduce((total, retrace) => total + retrace.compiled, 0);
   return compiled > 0
-    ? `Captured again; ${some(compiled, 'cluster')} compiled again.`
-    : 'Captured again; nothing compiled.';
+    ? `Traced again; ${some(compiled, 'cluster')} compiled again.`
+    : 'Traced again; nothing compiled.';
 }
 
 function unfixedOf(group: readonly Retrace[]): Message {
@@ -185,8 +185,7 @@ function unfixedOf(group: readonly Retrace[]): Message {
 /** A trace that was called once has cost its capture for one call. */
 function badgeOf(group: readonly Retrace[]): string {
   const once = group.filter(({ calls }) => calls === 1).length;
-  const did = group.some(({ compiled }) => compiled > 0) ? 'compiled' : 'captured';
-  return once === 0 ? '' : once === group.length ? `${did}, never reused` : `${once} of ${group.length} never reused`;
+  return once === 0 ? '' : once === group.length ? 'used once' : `${once} of ${group.length} used only once`;
 }
 
 function spentOf(group: readonly Retrace[]): Spent[] {

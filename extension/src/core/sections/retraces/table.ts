@@ -27,10 +27,10 @@ export function retracesTable(
           h('span.jl-lost', duration(seconds))
         ),
         text && h('div.jl-note', sentence(text)),
-        spent.length > 0 && h('div.jl-note', `Warm-up, once: ${spentText(spent)}.`)
+        spent.length > 0 && h('div.jl-note', `First call: ${spentText(spent)}.`)
       )
     ),
-    ledger.entries.length + ledger.warmUp.length === 0 && h('p.jl-muted', 'Nothing was captured again.')
+    ledger.entries.length + ledger.warmUp.length === 0 && h('p.jl-muted', 'Nothing was traced again.')
   );
 }
 

@@ -85,7 +85,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
   }
   if (op.cluster !== null) {
     const title = `Keep ${word(op)} out (${whereOf(op)})`;
-    asks.push({ label: 'Keep out', title, kind: 'keep_out', plan: op.plan, edges: [], ops: [op.name] });
+    asks.push({ label: 'Run in NumPy', title, kind: 'keep_out', plan: op.plan, edges: [], ops: [op.name] });
   }
   return {
     title: op.written,

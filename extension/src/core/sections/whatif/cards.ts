@@ -158,7 +158,7 @@ function keptLines(texts: readonly string[]): HTMLElement {
   if (code) {
     code.tabIndex = 0;
     code.setAttribute('role', 'group');
-    code.setAttribute('aria-label', 'Lines that keep it');
+    code.setAttribute('aria-label', 'Code to make this permanent');
   }
   return made;
 }

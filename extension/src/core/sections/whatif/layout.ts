@@ -87,22 +87,19 @@ export function roundsNote({ rounds, inCell }: Answer): string {
   if (!rounds) {
     return '';
   }
-  const each = `Times of one call, warm and without Python around it: ${some(rounds, 'run')} of each, in turn; 95 % intervals`;
+  const each = `Per call, compiled part only, warm: ${some(rounds, 'run')} of each, alternating; 95 % intervals`;
   return inCell
     ? `${each}. In the cell ${some(inCell.calls, 'call')} took ${duration(inCell.seconds)}, all included`
     : each;
 }
 
 /** Above the lines that keep a change: what they keep, and which lines they stand for. */
-export function keepTitle({ question, keep }: Answer): string {
+export function keepTitle({ keep }: Answer): string {
   if (!keep) {
     return '';
   }
-  const what = { cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there', several: 'them' }[
-    question.kind
-  ];
   const where = keep.first === keep.last ? `line ${keep.first}` : `lines ${keep.first}–${keep.last}`;
-  return `Lines that keep ${what}, for ${where} of ${fileName(keep.file)}`;
+  return `Code to make this permanent (${where} of ${fileName(keep.file)})`;
 }
 
 /** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
