@@ -142,7 +142,7 @@ def test_a_list_of_elements_in_a_loop():
 )
 def test_other_lists_have_no_value(x):
     for use in (lambda x: x.tolist(), lambda x: x[0].item() if x.dtype != np.float64 else x.tolist()):
-        with pytest.raises(ValueOfTracedArrayError, match=r"wants a Python value by \.(tolist|item)\(\)"):
+        with pytest.raises(ValueOfTracedArrayError, match=r"needs a Python value by \.(tolist|item)\(\)"):
             jl.function(use)(x)
 
 

@@ -92,7 +92,7 @@ def test_other_functions_take_a_shape_that_is_an_argument():
 
 
 def test_a_shape_that_is_computed_has_no_value_while_it_is_recorded():
-    with pytest.raises(jl.errors.CaptureError, match="wants a Python value"):
+    with pytest.raises(jl.errors.CaptureError, match="needs a Python value"):
         tf.function(lambda x, s: tf.reshape(x, s + 1))(tf.constant([1, 2]), tf.constant([1, 0]))
 
 

@@ -148,6 +148,17 @@ def test_an_unknown_option_runs_nothing_and_says_what_to_do(shell, cells, line, 
     assert "site-packages" not in printed.out + printed.err  # the message stands alone
 
 
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("--chek", "%%jit has no option --chek. Did you mean --check?"), ("--xyzzy", "%%jit has no option --xyzzy.\n"),
+        ("--levle=O0", "%%jit has no option --levle. Did you mean --level?"), ("stray", "%%jit has other options."),
+    ],
+)  # fmt: skip
+def test_an_unknown_option_is_named_with_the_nearest(shell, line, what):
+    assert str(run(shell, f"%%jit {line}\nx = 1", fine=False).error_in_exec).startswith(what)
+
+
 def test_last_expression_is_displayed_and_kept(shell, capsys):
     run(shell, "%%jit\nx = 3\nx + 1")
     assert "4" in capsys.readouterr().out

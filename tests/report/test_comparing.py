@@ -232,7 +232,7 @@ def test_the_text_says_which_traces_are_used_and_which_never_were_again():
         for k in (1, 1, 1, 2, 3):
             scaled(X, k)
     text = str(recording.report())
-    assert "scaled: 5 calls of 3 traces; #1 had 3" in text and "captured, never used again: #2, #3." in text
+    assert "scaled: 5 calls of 3 traces; #1 had 3" in text and "used only once: #2, #3." in text
 
 
 # ---- files

@@ -513,7 +513,7 @@ def no_value(tensor: Tensor, what: str) -> Exception:
     source = here()
     text = source_text(source) if source else "the array"
     return ValueOfTracedArrayError(
-        f"`{text}` wants a Python value by {what}, but {tensor.type.describe()} has none while jitlab records this program.",
+        f"`{text}` needs a Python value by {what}; that of {tensor.type.describe()} is not known while jitlab records.",
         where=describe(source),
         why="one recording serves every input, so it holds what is done with the values, not the values.",
         hint="keep it an array (NumPy's functions take it as it is), or do this outside the recorded function.",

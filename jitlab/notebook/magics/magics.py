@@ -279,7 +279,7 @@ class JitMagics(Magics):
             except ValueError as error:
                 why = str(error)
         hint = LINE_HINT if command else OPTIONS_HINT
-        what = "An option has a value that it does not take." if is_value else "This magic has other options."
+        what = "An option has a value that it does not take." if is_value else _no_option(line, "%jit" if command else "%%jit")
         raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint, what)
 
     def _unknown(self, command: str, why: str, hint: str, what: str = "This magic has other options.") -> OptionError:
@@ -352,6 +352,17 @@ class JitMagics(Magics):
 
 
 JitMagics.jit.parser.allow_abbrev = False
+
+
+def _no_option(line: str, magic: str) -> str:
+    """Of a line with an option that the magic has not: its name, and the one that is nearest."""
+    known = [option for action in JitMagics.jit.parser._actions for option in action.option_strings]
+    names = (word.partition("=")[0] for word in line.split())
+    unknown = next((name for name in names if name.startswith("-") and name not in known), None)
+    if unknown is None:
+        return f"{magic} has other options."
+    near = get_close_matches(unknown, known, 1)
+    return f"{magic} has no option {unknown}." + (f" Did you mean {near[0]}?" if near else "")
 
 
 def _end_of_options(line: str) -> int:

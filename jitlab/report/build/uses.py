@@ -45,5 +45,5 @@ def _line(name: str, plans: Sequence[Mapping[str, Any]], *, retraced: bool) -> s
     once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1 and retraced]
     if once:
         more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
-        text += f"; captured, never used again: {', '.join(once[:MOST_NAMED])}{more}"
+        text += f"; used only once: {', '.join(once[:MOST_NAMED])}{more}"
     return text + "."
