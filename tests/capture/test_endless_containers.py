@@ -57,9 +57,9 @@ def test_a_container_that_holds_itself_is_an_argument(made, way):
 
 def test_it_is_said():
     doubled = jl.jit(lambda held: held[0] * 2)
-    assert "holds itself" in str(doubled.explain_key(holding_itself()))
+    assert "contains itself" in str(doubled.explain_key(holding_itself()))
 
 
 def test_what_must_be_compiled_says_why_it_is_not():
-    with pytest.raises(jl.errors.InvalidArgumentError, match="holds itself"):
+    with pytest.raises(jl.errors.InvalidArgumentError, match="contains itself"):
         jl.function(lambda held: held[0] * 2, jit_compile=True)(holding_itself())

@@ -304,5 +304,5 @@ def test_where_python_raises_it_raises_itself(program, fullgraph):
 
 def test_a_check_that_fails_says_what_it_was():
     compiled = jl.jit(lambda x: round(float(x[1]), 1))
-    assert told(compiled, X + 1) == ["<lambda>, because a number of Python's own is rounded by its decimal digits"]
+    assert told(compiled, X + 1) == ["<lambda>, because a Python number is rounded by its decimal digits"]
     assert told(compiled, X / 7) == []

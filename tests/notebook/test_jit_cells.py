@@ -280,7 +280,7 @@ def test_a_cell_that_cannot_be_run_again_is_told_in_a_line_and_its_report_stands
     monkeypatch.setattr("jitlab.notebook.magics.compare.warm_up", refuse)
     run(shell, "%%jit --compare\nt = np.tanh(x)")
     printed = capsys.readouterr().err
-    said = "run again, the cell does something else: `rows[mask]` in line 7 has another length each time."
+    said = "the cell takes another path when it is repeated: `rows[mask]` in line 7 has another length each time."
     assert printed == f"NumPy was not measured: {said}\n"
     report = report_of(shell)
     assert report["verdict"]["numpy_seconds"] is None and report["clusters"][0]["calls"] == 1

@@ -411,8 +411,8 @@ def test_what_has_another_length_each_time_is_one_entry_with_its_first_lengths()
     report = rec.report()
     (statement,) = report.statements
     assert statement.text == "picked(rows, np.arange(20) < n)" and statement.calls == 4
-    assert "picked, because `(rows * 2)[mask]` in line " in str(statement.reason)
-    assert "has another length each time: 3, 4, 5, …" in str(statement.reason)
+    assert "picked, because the length of `(rows * 2)[mask]` (line " in str(statement.reason)
+    assert "changes from run to run: 3, 4, 5, …" in str(statement.reason)
     assert "read_item" not in str(report) and "float64[3" not in str(report)
 
 

@@ -167,7 +167,7 @@ class _Exact:
         return results[0] if len(results) == 1 else result  # `np.nonzero` gives a tuple of one
 
     def another(self, type: ArrayType, item: Any) -> NotReplayable:
-        """ "`rows[mask]` in line 7 has another length each time", and the lengths."""
+        """ "the length of `rows[mask]` (line 7) changes from run to run", and the lengths."""
         was, now = plain(type.shape), item.shape
         met: tuple[str, ...]
         if item.dtype == type.dtype and self.site is not None:

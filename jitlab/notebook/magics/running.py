@@ -240,7 +240,7 @@ class Runner:
                     why = f"{what} was interrupted; the cell itself had ended"
                 except Exception as raised:  # the cell has run: what a second run meets is no error of the user's
                     text = clean(f"{raised}".strip().split("\n")[0]) or type(raised).__name__
-                    why = f"run again, the cell does something else: {text.rstrip('.')}"
+                    why = f"the cell takes another path when it is repeated: {text.rstrip('.')}"
         if why:
             print(f"{failed}: {why}.", file=sys.stderr)
 

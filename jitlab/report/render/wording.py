@@ -83,7 +83,7 @@ def short_file(file: str) -> str:
 
 
 def with_values(text: str, values: Sequence[str], more: bool) -> str:
-    """What is another each time, with the first of its values: "has another length each time: 6479, 6502, …"."""
+    """What is another each time, with the first of its values: "the length changes from run to run: 6479, 6502, …"."""
     if not values:
         return text
     return f"{text}: {', '.join(values)}{', …' if more else ''}"
