@@ -562,7 +562,7 @@ def test_a_warning_says_where_its_code_goes_and_where_the_rest_is_listed(caplog)
         return x * k
 
     text = warning_of(caplog, lambda: [damp(np.ones(n + 2), n) for n in range(6)])
-    assert text.startswith("5 out of the last 5 calls to damp triggered retracing. ")
+    assert text.startswith("4 out of the last 5 calls to damp triggered retracing. ")
     call = "damp(np.ones(n + 2), np.asarray(n, np.float64))"
     assert f"At the call, not inside of damp: `{call}`. Write `@jl.function(reduce_retr" in text
     assert text.endswith("print(damp.ledger) lists all of them.")

@@ -30,7 +30,7 @@ def calls_warned(caplog, function, arguments):
 
 def test_a_trace_at_each_call(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), range(20)) == [
-        (5, "5 out of the last 5 calls to"), (6, "6 out of the last 6 calls to"),
+        (5, "4 out of the last 5 calls to"), (6, "5 out of the last 6 calls to"),
     ]  # fmt: skip
     assert "triggered retracing. `x` was 3 and is now 4" in warnings_of(caplog)[0]
 
@@ -48,7 +48,7 @@ def test_a_warning_has_no_time_so_a_notebook_that_runs_again_is_the_same(caplog)
 
 def test_a_trace_at_each_third_call(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), [n // 3 for n in range(40)]) == [
-        (13, "5 out of the last 13 calls to"), (16, "5 out of the last 13 calls to"),
+        (13, "4 out of the last 13 calls to"), (16, "5 out of the last 13 calls to"),
     ]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def test_another_batch_runs_nothing_but_machine_code():
         np.testing.assert_allclose(f(x), f.python_function(x), rtol=1e-14)
     assert f.experimental_get_tracing_count() == 2 and served_sizes(f) == 24
     assert "served 24 other sizes, too" in str(f.ledger)
-    assert str(f.ledger).startswith("f: 2 traces, 26 calls")
+    assert str(f.ledger).startswith("f: 2 traces (1 retrace), 26 calls")
 
 
 def test_an_axis_that_never_varied_is_not_taken_for_one_that_does():

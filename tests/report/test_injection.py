@@ -192,7 +192,7 @@ def test_ledgers_and_keys_have_no_terminal_codes(monkeypatch):
         f({name: np.ones(3)}, k)
     texts = [str(said) for said in (f.ledger, jl.ledger(), f.explain_key({name: np.ones(4)}, 2), f)]
     assert all("gnp.exe" in text for text in texts)
-    for text in (*texts, f.ledger.warning(2)):
+    for text in (*texts, f.ledger.warning(f.ledger.retraces(2))):
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 

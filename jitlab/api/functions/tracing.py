@@ -68,7 +68,7 @@ class Function(Traces):
     """
 
     #: How the warning of repeated retraces begins.
-    retrace_words = "{tracings} out of the last {calls} calls to {name} triggered retracing."
+    retrace_words = "{retraces} out of the last {calls} calls to {name} triggered retracing."
 
     def __init__(
         self, python_function: Callable[..., Any], *, jit_compile: bool | None = None, autograph: bool = True, name: str = "",
@@ -297,9 +297,10 @@ class Function(Traces):
             self._frequency.called()
 
     def _retrace_warning(self, tracings: int, calls: int) -> str:
-        function = told(self.python_function)
-        head = self.retrace_words.format(tracings=tracings, calls=calls, name=self.name, function=function)
-        return f"{head} {self.ledger.warning(tracings)}".rstrip()
+        function, found = told(self.python_function), self.ledger.retraces(tracings)
+        words = {"tracings": tracings, "retraces": len(found) or tracings}  # of functions made anew each trace is a first one
+        head = self.retrace_words.format(**words, calls=calls, name=self.name, function=function)
+        return f"{head} {self.ledger.warning(found)}".rstrip()
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._signature.bind(args, kwargs)

@@ -267,15 +267,17 @@ class Ledger:
             self._told[key] = len(self.misses), fix
         return fix
 
-    def warning(self, most: int) -> str:
-        """Why the newest `most` traces were made, in a line: the one cause of most of them with its values and lines, what
-        would have avoided those, and where all are listed. "" when none is a retrace."""
-        several = self._place is not None and not self.is_method and self._place.functions > 1
+    def retraces(self, most: int) -> list[Miss]:
+        """Of the newest `most` traces those that a report counts, too; of a place that makes functions again, of all."""
         known = self.misses
-        if several and self._place is not None:
+        if self._is_of_several and self._place is not None:
             edition = self.definition.edition
             known = [miss for miss in list(self._place.misses) if miss.definition.edition == edition]
-        retraces = [miss for miss in known[-most:] if self._told_apart(miss)]
+        return [miss for miss in known[-most:] if self._told_apart(miss)]
+
+    def warning(self, retraces: Sequence[Miss]) -> str:
+        """Why these were made, in a line: the one cause of most of them with its values and lines, what would have avoided
+        those, and where all are listed. "" of none."""
         if not retraces:
             return ""
         alike = Counter((miss.changes[0].path or miss.causes[0]) for miss in retraces)
@@ -292,8 +294,13 @@ class Ledger:
         else:
             lines += [f"{capital(fix.count)}.", *fix.at(miss).where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
-        lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
+        own = f"print({name}.ledger) lists all of them."
+        lines.append("print(jl.ledger()) says what they cost." if self._is_of_several else own)
         return clean(" ".join(lines))
+
+    @property
+    def _is_of_several(self) -> bool:
+        return self._place is not None and not self.is_method and self._place.functions > 1
 
     def _told_apart(self, miss: Miss) -> bool:
         if miss.found is None:  # nobody has asked why; another Function's ledger may be gone
@@ -349,7 +356,9 @@ def ledger_text(ledger: Ledger) -> str:
     costs = [*(miss.costs for miss in misses), *taken.values()]
     calls = sum(each.all_calls for each in costs) + sum(piece.calls for piece in pieces)
     took = f"{units.duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
-    head = f"{ledger.name}: {units.counted(count, 'trace')}, {units.counted(calls, 'call')}, {took}"
+    again = 0 if ledger.dropped or pieces else sum(miss.is_retrace for miss in misses)
+    traces = units.counted(count, "trace") + (f" ({units.counted(again, 'retrace')})" if again else "")
+    head = f"{ledger.name}: {traces}, {units.counted(calls, 'call')}, {took}"
     lines = [head]
     for number, own in list(taken.items())[-MOST_LINES:]:
         lines.append(f"  #{number} taken over from the same code, defined before: {units.counted(own.all_calls, 'call')}")

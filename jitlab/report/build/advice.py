@@ -28,8 +28,8 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
     for retrace in data["retraces"]:
         if not retrace["first"]:
             groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
-    whole = float(sum(r["seconds"] for r in data["retraces"] if not r["first"]))
-    curable = [(_lost(group), 0, _cure(group, whole)) for group in groups.values() if any(r["fix"] for r in group)]
+    every = [r for group in groups.values() for r in group]
+    curable = [(_lost(group), 0, _cure(group, every)) for group in groups.values() if any(r["fix"] for r in group)]
     hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
     # Of two that cost the same, the one that a line of code cures.
     return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
@@ -56,14 +56,18 @@ def _draws_in_body(reason: Json) -> bool:
     return reason["code"] == "unsupported_while" and "stateful_random" in (reason.get("evidence") or [])
 
 
-def _cure(retraces: list[Json], whole: float) -> Json:
-    """`whole`: seconds of all retraces, as the list of them has it; where the change avoids a part of them, that is said."""
+def _cure(retraces: list[Json], every: list[Json]) -> Json:
+    """`every`: all retraces, as the list of them has it; where these are a part of them, or the change avoids a part, that is
+    said."""
+    whole = float(sum(r["seconds"] for r in every))
     causes = Counter(r["cause"] for r in retraces if r["fix"])
     same = [r for r in retraces if r["cause"] == causes.most_common(1)[0][0]]
     alike = [r for r in same if r["fix"]]
     first, fix = same[0], alike[-1]["fix"]
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
     often = "once" if len(retraces) == 1 else f"{len(retraces)} times"
+    if len(retraces) < len(every):
+        often = f"{len(retraces)} of the {len(every)} times"
     what = fix["code"] if is_code(fix) and fix["code"] in messages.codes("next") else "retraced"
     why = messages.text("advice.caused", cause=first["text"])
     code = fix["text"] if is_code(fix) else None
