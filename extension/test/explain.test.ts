@@ -291,7 +291,7 @@ test('one compares with the newest baseline first, then with the last run that h
   ];
   assert.deepEqual(
     choicesOf({ run: 4, runs, baselines: ['a', 'b'] }).map(({ value }) => value),
-    ['baseline b', 'baseline a', 'run 3', 'run 1']
+    ['baseline b', 'baseline a', 'before', 'run 3', 'run 1']
   );
   assert.deepEqual(choicesOf({ run: 4, runs: [{ ...run, run: 4 }], baselines: [] }), []);
   const [hidden] = choicesOf({ run: 4, runs: [], baselines: ['\u202eb'] });

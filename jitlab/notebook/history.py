@@ -91,7 +91,8 @@ class History:
             }  # fmt: skip
 
     def compare(self, run: CellRun, against: Mapping[str, Any] | None = None) -> RunComparison:
-        """The newest run of a cell against {"baseline": name} or {"run": n}; against the run before when nothing is said."""
+        """The newest run of a cell against {"baseline": name} or {"run": n}, with what ran after it on the newer side; against
+        the runs before when nothing is said: of a cell that calls once the newer side then takes some of them in."""
         with self._lock:
             key = self._key(run)
             runs = self._runs(key)
@@ -115,10 +116,9 @@ class History:
                 which = f"run {against['run']}" if against is not None else "run before this one"
                 hint = f"one of {known}" if known else "run the cell again"
                 raise OptionError(f"{run.title} has no {which} to compare with.", hint=hint)
-            last = len(runs) - len(earlier)  # the newer side, counted from the end: 1 is the run before
 
             def sides(known: list[Json]) -> tuple[Json, Json]:
-                begin = _newer_side(known, len(known) - 1 if last == 1 else len(earlier))
+                begin = len(earlier) if against is not None else _newer_side(known, len(known) - 1)
                 return pooled(known[:begin], ENOUGH), pooled(known[begin:], ENOUGH)
 
             before, after = sides(runs)

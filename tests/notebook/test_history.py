@@ -56,6 +56,19 @@ def test_the_runs_of_a_cell_are_numbered_and_compared(shell, capsys):
     assert "has no run 7" in refused(shell, "%jitlab compare --run 7")
 
 
+def test_a_run_that_was_chosen_is_on_the_older_side(shell):
+    for _ in range(7):
+        cell(shell, "once = f(x)", id="a")
+    for run in range(1, 7):
+        found = answer(session_of(shell), {"want": "compare", "cell": "a", "against": {"run": run}})["comparison"]
+        before, now = found["runs"]
+        assert found["against"] == {"run": run} and max(before) == run and now == list(range(run + 1, 8))
+        assert (found["needs"] is None) == (run in (3, 4))  # else one side has too few calls
+    for asked in ({}, {"against": None}):  # nothing was chosen: both sides have as many as there are
+        found = answer(session_of(shell), {"want": "compare", "cell": "a", **asked})["comparison"]
+        assert found["needs"] is None and found["runs"][1][-1] == 7 and len(found["runs"][1]) > 1
+
+
 def test_runs_of_a_cell_that_calls_once_are_compared_when_there_are_enough_of_them(shell):
     for _ in range(6):
         cell(shell, "result = f(x)", id="a")

@@ -216,7 +216,7 @@ class JitMagics(Magics):
                  [--save PATH]              write it to a file
                  [--load PATH]              read it from a file
                  [--drop]                   forget it
-        %jitlab compare [NAME]              the last cell's run against a baseline, else against the run before
+        %jitlab compare [NAME]              the last cell's run against a baseline, else against the runs before
                  [--run N] [--cell N]       against run N; of In [N]
         %jitlab export PATH                 the last report as .html, .svg, .txt, .dot, .json or .ctf.json
         %jitlab clear                       forget the runs; baselines stay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .requests import Json, Only, Text, Whole, request, run_of
+from .requests import Json, Maybe, Only, Text, Whole, request, run_of
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import Session
@@ -18,8 +18,8 @@ def runs(session: Session, cell: str) -> Json:
     return {"history": session.history.to_json(run_of(session, cell))}
 
 
-@request("compare", cell=str, against=Only({"baseline": NAME, "run": Whole(1)}))
-def compare(session: Session, cell: str, against: Json) -> Json:
+@request("compare", cell=str, against=Maybe(Only({"baseline": NAME, "run": Whole(1)})))
+def compare(session: Session, cell: str, against: Json | None) -> Json:
     return {"comparison": session.history.compare(run_of(session, cell), against).to_json()}
 
 

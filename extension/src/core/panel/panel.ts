@@ -250,7 +250,10 @@ export class PanelView {
     this.element.classList.toggle('jl-still', settings.reducedMotion);
   }
 
-  /** One message a run: who walks from cell to cell reads what is there, and hears what is new. */
+  /**
+   * One message a run, with the counts of its last report, which comes after its end: who walks from cell to cell reads what is
+   * there, and hears what is new.
+   */
   private announce({ cell, verdict }: Report, { running, origin }: CellState): void {
     const run = `${cell.id} ${cell.title}`;
     if (origin !== 'live') {
@@ -258,11 +261,11 @@ export class PanelView {
       return;
     }
     const wanted = this.actions && !this.options.main && (this.actions.settings ?? DEFAULTS).announce;
-    if (running || !wanted || this.announced.has(run)) {
+    if (running || cell.running || !wanted || this.announced.has(run)) {
       return;
     }
     this.announced.add(run);
-    const retraces = verdict.retraces > 0 ? `, ${some(verdict.retraces, 'retrace')}` : '';
+    const retraces = verdict.retraces ? `, ${some(verdict.retraces, 'retrace')}` : '';
     this.live.textContent = `${cell.title}: ${verdict.lead}${retraces}`;
   }
 

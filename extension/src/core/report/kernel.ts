@@ -16,7 +16,7 @@ export type Request =
   | { want: 'code'; cell: string; cluster: string; plan?: string; stage: CodeStage }
   | { want: 'page'; cell: string; form: 'html' | 'svg'; start: number; notebook?: string }
   | { want: 'runs'; cell: string }
-  | { want: 'compare'; cell: string; against: { baseline: string } | { run: number } }
+  | { want: 'compare'; cell: string; against: { baseline: string } | { run: number } | null }
   | { want: 'pin-baseline' | 'drop-baseline'; cell: string; name: string }
   | {
       want: 'whatif';

@@ -93,8 +93,11 @@ export function timesNote(history: History | null, comparison: Comparison): stri
   return totals.length ? `Times of one call, slow outliers left out; ${totals.join(', ')}.` : 'Times of one call.';
 }
 
-/** Pure: what this run can be compared with, the likeliest first: the newest baseline, then the runs before it. */
-export function choicesOf(history: History): { value: string; text: string; against: Against }[] {
+/**
+ * Pure: what this run can be compared with, the likeliest first: the newest baseline, then the runs before it, of which the
+ * kernel takes as many to either side as it needs, then each of them.
+ */
+export function choicesOf(history: History): { value: string; text: string; against: Against | null }[] {
   const baselines = history.baselines.map(name => ({
     value: `baseline ${name}`,
     text: `baseline “${clean(name)}”`,
@@ -107,7 +110,8 @@ export function choicesOf(history: History): { value: string; text: string; agai
       text: `run ${run}${seconds === null ? '' : `, ${duration(seconds)}${inCalls(calls)}`}`,
       against: { run }
     }));
-  return [...baselines.reverse(), ...runs.reverse()];
+  const before = runs.length > 1 ? [{ value: 'before', text: 'the runs before', against: null }] : [];
+  return [...baselines.reverse(), ...before, ...runs.reverse()];
 }
 
 /** " in 20 calls"; "" of one. */

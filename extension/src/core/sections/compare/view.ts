@@ -89,7 +89,7 @@ export class CompareView implements SectionView {
       this.compare();
     };
     const select = chooser('Compare with', choices, chosen?.value ?? '', choose);
-    const name = chosen && 'baseline' in chosen.against ? chosen.against.baseline : null;
+    const name = chosen?.against && 'baseline' in chosen.against ? chosen.against.baseline : null;
     return h(
       'div.jl-compare-head',
       h('b', `run ${history.run}`),
@@ -172,7 +172,7 @@ export class CompareView implements SectionView {
     ];
   }
 
-  private choice(history: History): { value: string; against: Against } | undefined {
+  private choice(history: History): { value: string; against: Against | null } | undefined {
     const choices = choicesOf(history);
     return choices.find(({ value }) => value === this.chosen) ?? choices[0];
   }
