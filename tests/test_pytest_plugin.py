@@ -84,7 +84,7 @@ def test_the_nearest_marker_holds_and_the_others_add_to_it(session):
         """.replace("\n        ", "\n")
     )
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*fallbacks: 1, expected 0", "*Flatnonzero, line *: *"])
+    result.stdout.fnmatch_lines(["*fallbacks: 1, expected 0", "*np.flatnonzero(x), line *: *"])
 
 
 def test_fixtures_are_not_counted_and_the_fixture_checks_a_block(session):

@@ -295,9 +295,9 @@ def scoped(body, **options):
     [
         ("cut", ("Exp", "Sum"), lambda x, e: np.sqrt(x) * 2, "kind or the name Exp", '"Sqrt", "Mul"'),
         ("cut", ("Exps", "Sum"), lambda x, e: np.exp(x * 2).sum(), "kind or the name Exps", '"Exp"'),
-        ("fuse", ("Sum", "Exp"), lambda x, e: np.exp(x).sum(), "goes from `np.exp(x)` (Exp) to", 'fuse=("Exp", "Sum")'),
+        ("fuse", ("Sum", "Exp"), lambda x, e: np.exp(x).sum(), "goes from `np.exp(x)` to", 'fuse=("Exp", "Sum")'),
         ("cut", ("Exp", "Sum"), lambda x, e: (np.exp(x) * x).sum(), "no Sum reads", '("Exp", "Mul"), ("Mul", "Sum")'),
-        ("cut", ("Log", "Sum"), lambda x, e: e.sum(axis=0), "`e` (Log, line", "a larger block"),
+        ("cut", ("Log", "Sum"), lambda x, e: e.sum(axis=0), "`e` (line", "a larger block"),
         ("cut", ("Neg", "Neg"), lambda x, e: np.negative(-x) * 3, "simplifying the program left no edge", "leave the pair out"),
         ("cut", ("Exp", "Sum"), lambda x, e: x, "nothing made inside is captured", "into the block"),
     ],

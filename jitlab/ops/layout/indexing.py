@@ -448,7 +448,7 @@ def check_known(p: Any, n: int, axis: int) -> None:
 
 def may_be_empty(shape: Sequence[int]) -> bool:
     """Has an array of this shape no element, or is that known at run time only?"""
-    return any(not moving_subscripts.is_positive(n) if isinstance(n, Moving) else int(n) == 0 for n in shape)
+    return any(not moving_subscripts.is_positive(n) if isinstance(n, Moving) else n == 0 for n in shape)
 
 
 def inside(places: Node, n: int, axis: int) -> Node:
