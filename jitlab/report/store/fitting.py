@@ -21,6 +21,7 @@ LISTS = tuple(key for key in lists() if key != "sources")
 SUMMARY_OPS = 2000  # from so many operations on there is a summary
 FEW = 12  # of the room one part for the edges of a summary, and one for its values
 MOST_TEXT, MOST_ITEMS = 500, 64  # of a string, and of a list within an entry, in a report that is cut
+SHORT = 18  # characters of an expression that is a box's label as it stands
 LONG_LINE = 400  # characters of a line of source, in a report that is cut
 AROUND = 2  # lines that stay before and after one that something refers to
 PARTS = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3, 0.15, 0.05)  # of the room, tried in turn: clusters' names in a summary come on top
@@ -89,10 +90,19 @@ def _shortened(data: Mapping[str, Any]) -> Json:
 def _short_entry(key: str, entry: Json) -> Any:
     if key == "clusters":  # which of its kernels are named depends on which are kept
         return {**clipped(shortened(entry)), "kernels": entry["kernels"]}
+    if key == "ops":
+        entry = _short_operation(entry)
     if key in ("boundaries", "temporaries"):  # the reason's text says it all
         reason = {name: value for name, value in entry["reason"].items() if name not in ("args", "detail")}
         entry = {name: value for name, value in {**entry, "reason": reason}.items() if name != "rejections"}
     return clipped(shortened(entry) if key == "kernels" else entry)
+
+
+def _short_operation(entry: Json) -> Json:
+    """Without the word of one whose expression is short enough for its box, and without a text that its kind says, too."""
+    left_out = {name for name in ("written",) if entry.get(name) == entry["op"]}
+    left_out |= {"word"} if len(entry.get("written") or "") <= SHORT else set()
+    return {name: value for name, value in entry.items() if name not in left_out}
 
 
 def _cut(report: Json, room: int) -> Json:
