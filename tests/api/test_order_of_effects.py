@@ -318,7 +318,7 @@ def test_an_array_as_the_key_of_a_dict_is_pythons_or_an_error_that_says_so():
         return words[x[0]]
 
     assert jl.jit(word)(np.array([1, 2])) == "one"
-    with pytest.raises(jl.errors.ValueOfTracedArrayError, match=r"`words\[x\[0\]\]` wants .* the key of a dict"):
+    with pytest.raises(jl.errors.ValueOfTracedArrayError, match=r"`words\[x\[0\]\]` needs .* the key of a dict"):
         jl.function(word)(np.array([1, 2]))
 
 
