@@ -141,7 +141,7 @@ def test_nothing_is_changed_before_the_mistake_is_seen(monkeypatch):
 @pytest.mark.parametrize(
     ("give", "error", "said"),
     [
-        (lambda v: np.append(v, 7), NotReplayable, "changes from run to run"), (lambda v: v[:1], NotReplayable, "changes from run to run"),
+        (lambda v: np.append(v, 7), NotReplayable, "changes from"), (lambda v: v[:1], NotReplayable, "changes from"),
         (lambda v: v.astype("i4"), InternalError, "would take it for i64"),
         (lambda v: v[None], InternalError, "would take it for i64"),
     ],
