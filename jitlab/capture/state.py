@@ -375,9 +375,6 @@ class Capture(Arrays):
         finally:
             self.at_once -= 1
 
-    def before_leaving(self, x: Any) -> None:
-        """A body or a side that is traced gives x, under a name or as its result."""
-
     def stored(self, owner: Any, name: str) -> Any:
         """What the program has put under an attribute, where that is done later."""
         return NOTHING_STORED

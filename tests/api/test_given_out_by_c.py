@@ -7,31 +7,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.api import settling
-from jitlab.api.functions import jit as jit_module
-from jitlab.api.settling import COMPILED, PYTHON
 from tests.api.test_put_off import PROGRAMS, outcome, same_objects
 
-
-@pytest.fixture(autouse=True)
-def stays(monkeypatch):
-    """Calls are tried, and decided to stay compiled, whatever they take."""
-    now = [0]
-    monkeypatch.setattr(jl.config, "settle", "measure")
-    monkeypatch.setattr(jit_module, "_is_measurable", lambda: True)
-    monkeypatch.setattr(settling, "clock", lambda: now[0])
-    monkeypatch.setattr(settling, "busy_clock", lambda: now[0])
-    before = settling.tried
-
-    def tried(trial, ways, is_ready):
-        def timed(way):
-            result = ways[way]()
-            now[0] += {COMPILED: 1000, PYTHON: 9000}[way]
-            return result
-
-        return before(trial, {way: lambda way=way: timed(way) for way in ways}, is_ready)
-
-    monkeypatch.setattr(settling, "tried", tried)
+pytestmark = pytest.mark.usefixtures("stays_compiled")
 
 
 def answered(f):

@@ -34,3 +34,15 @@ def ip(own_outputs):
     yield shell
     unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def report_of(ip):
+    """Runs a cell, and gives the data of its report."""
+
+    def ran(source):
+        ip.run_cell(source, store_history=True).raise_error()
+        session = ip.find_line_magic("jitlab").__self__.session
+        return session.report_of(next(reversed(session.cells.values()))).data
+
+    return ran

@@ -8,16 +8,9 @@ from jitlab.report.render.text import report_text
 
 
 @pytest.fixture
-def ran(ip):
-    """Runs a cell; gives the data of its report."""
-
-    def ran(source):
-        ip.run_cell(source, store_history=True).raise_error()
-        session = ip.find_line_magic("jitlab").__self__.session
-        return session.report_of(next(reversed(session.cells.values()))).data
-
+def ran(ip, report_of):
     ip.run_cell("import numpy as np, jitlab as jl\nx = np.ones(30)")
-    return ran
+    return report_of
 
 
 def test_all_places_count_the_same_retraces(ran, ip, caplog):

@@ -10,17 +10,9 @@ from jitlab.report.render.text import report_text
 CELL = "import numpy as np\nx = np.linspace(0, 1, 300)\n"
 
 
-@pytest.fixture
-def report_of(ip):
-    """Runs a cell, and gives the data of its report."""
-
-    def ran(source):
-        ip.run_cell(source, store_history=True).raise_error()
-        session = ip.find_line_magic("jitlab").__self__.session
-        return session.report_of(next(reversed(session.cells.values()))).data
-
+@pytest.fixture(autouse=True)
+def numbers(ip):
     ip.run_cell(CELL)
-    return ran
 
 
 def test_the_first_run_says_what_it_waited_for_and_the_next_one_what_it_took(report_of):

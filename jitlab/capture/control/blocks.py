@@ -25,7 +25,6 @@ from jitlab.support.transactions import contextmanager
 from .purity import IMMUTABLE, READING, assigns_outside
 
 if TYPE_CHECKING:
-    from jitlab.capture.state import Capture
     from jitlab.capture.tracers.arrays import Arrays
 
 
@@ -99,7 +98,7 @@ class Entered:
 class Block:
     """A body or a side while it is traced, and what was found."""
 
-    capture: Capture
+    capture: Arrays
     graph: BodyGraph
     attempt: bool  # a loop that may be unrolled instead: what has effects on Python objects refuses first
     cells: dict[Cell, Entered] = field(default_factory=dict)
@@ -137,7 +136,7 @@ class Block:
 @contextmanager
 def block(capture: Arrays, name: str, *, attempt: bool = False, repeats: bool = False) -> Iterator[Block]:
     """Trace what runs inside into a graph of its own."""
-    made = Block(capture, BodyGraph(name, capture.graph), attempt, repeats=repeats)  # type: ignore[arg-type]  # every capture is one
+    made = Block(capture, BodyGraph(name, capture.graph), attempt, repeats=repeats)
     journal, outer = len(capture.journal), capture.graph
     bounds = current_bounds.get()
     known = bounds.state() if bounds is not None else None

@@ -610,8 +610,9 @@ def _lists_of(function: ast.FunctionDef) -> list[str]:
     for part in function.body:
         if isinstance(part, ast.Assign) and len(part.targets) == 1:
             target, value = part.targets[0], part.value
-            several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
-            pairs = zip(target.elts, value.elts, strict=True) if several else [(target, value)]  # type: ignore[attr-defined]
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs = list(zip(target.elts, value.elts, strict=True))
             made += [name.id for name, item in pairs if isinstance(name, ast.Name) and isinstance(item, ast.List)]
     return made
 

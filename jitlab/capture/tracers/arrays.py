@@ -424,6 +424,9 @@ class Arrays(Loops):
             if source is not None:
                 self.used[id(cell.input)] = source
 
+    def before_leaving(self, x: Any) -> None:
+        """A body or a side that is traced gives x, under a name or as its result."""
+
     def before_write(self, cell: Cell) -> None:
         """Called before a cell moves on."""
         if cell.home is not self.graph:

@@ -373,9 +373,10 @@ def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[B
         if i:
             result[i - 1] = replace(result[i - 1], edge="")  # the arrow would lead to the statement
         box = replace(_statement(statement), at=at)
-        if (statement["reason"].get("args") or {}).get("met"):  # of a run that fell back: the reason stands once
-            box = replace(box, why="Run by Python for the same reason") if box.why in said else box
-            said.add(f"Run by Python: {clean(statement['reason']['text'])}")
+        reason = statement["reason"]
+        if (reason.get("args") or {}).get("met"):  # of a run that fell back: the reason stands once
+            box = replace(box, why="Run by Python for the same reason") if reason["text"] in said else box
+            said.add(reason["text"])
         result.insert(i, box)
     return result
 

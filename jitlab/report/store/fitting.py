@@ -100,9 +100,9 @@ def _short_entry(key: str, entry: Json) -> Any:
 
 def _short_operation(entry: Json) -> Json:
     """Without the word of one whose expression is short enough for its box, and without a text that its kind says, too."""
-    left_out = {name for name in ("written",) if entry.get(name) == entry["op"]}
-    left_out |= {"word"} if len(entry.get("written") or "") <= SHORT else set()
-    return {name: value for name, value in entry.items() if name not in left_out}
+    written = entry.get("written") or ""
+    left_out = {"written": written == entry["op"], "word": len(written) <= SHORT}
+    return {name: value for name, value in entry.items() if not left_out.get(name)}
 
 
 def _cut(report: Json, room: int) -> Json:
