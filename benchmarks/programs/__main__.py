@@ -6,8 +6,9 @@ Method: as `benchmarks/run.py`. One core, the processor time of the process, bot
 the first result compared with Python's. `jl.config.settle` is "measure", as it is for a user: a call is made until the function
 has settled for it, or has taken its share of the time. A first call that has the processor for longer than PATIENCE seconds is
 broken off, and its row says so: the time under `jl.jit` is more than the one shown, and larger sizes are not tried. What a call
-changes in its arguments it does to copies, made before the clock starts; what it prints goes nowhere. A ratio is Python's time
-divided by that under `jl.jit`. The status is 1 where a result was not Python's.
+changes in its arguments it does to copies, made before the clock starts; what it prints goes nowhere. A ratio is the median,
+over the pairs of neighbouring samples, of Python's time divided by that under `jl.jit`: the processor's clock rate drifts from
+pair to pair, and both samples of a pair have the same. The status is 1 where a result was not Python's.
 """
 
 from __future__ import annotations
@@ -145,22 +146,24 @@ def measure(program: Program, size: str, seconds: float) -> dict[str, Any]:
     for side, function in sides.items():
         once = seconds_of(function, copies(1))
         calls[side] = max(1, min(int(SAMPLE_SECONDS / max(once, 1e-7)), MOST_COPIES if changes else 100_000))
-    times: dict[str, list[float]] = {side: [] for side in sides}
+    pairs: list[dict[str, float]] = []
     end = time.process_time() + 2 * seconds
-    while time.process_time() < end or (len(times["jit"]) < 5 and time.process_time() < end + WARM_SECONDS / 2):
-        for side, function in sides.items():
-            if (taken := seconds_of(function, copies(calls[side]))) > 0:  # the processor's clock stands still at times
-                times[side].append(taken)
+    while time.process_time() < end or (len(pairs) < 5 and time.process_time() < end + WARM_SECONDS / 2):
+        pair = {side: seconds_of(function, copies(calls[side])) for side, function in sides.items()}
+        if all(pair.values()):  # the processor's clock stands still at times
+            pairs.append(pair)
+    times = {side: [pair[side] for pair in pairs] for side in sides}
     found = {side: {"min": min(taken), "median": statistics.median(taken)} for side, taken in times.items()}
+    ratio = statistics.median(pair["python"] / pair["jit"] for pair in pairs)
     return {
-        **row, "times": found, "ratio": found["python"]["min"] / found["jit"]["min"], "way": way_of(compiled),
-        "samples": len(times["jit"]), "in_pieces": next(iter(compiled._trials.values())).pieces,
+        **row, "times": found, "ratio": ratio, "way": way_of(compiled),
+        "samples": len(pairs), "in_pieces": next(iter(compiled._trials.values())).pieces,
     }  # fmt: skip
 
 
 def loses(case: dict[str, Any]) -> bool:
     times = case["times"]
-    return case["ratio"] < LOSES and times["jit"]["min"] - times["python"]["min"] > AT_LEAST
+    return case["ratio"] < LOSES and times["jit"]["median"] - times["python"]["median"] > AT_LEAST
 
 
 def geometric_mean(ratios: Sequence[float]) -> str:
@@ -170,7 +173,7 @@ def geometric_mean(ratios: Sequence[float]) -> str:
 def as_rows(cases: Sequence[dict[str, Any]]) -> str:
     rows = [["program", "size", "way", "n", "Python, µs", "jl.jit, µs", "ratio"]]
     for case in cases:
-        python, jit = (f"{case['times'][side]['min'] * 1e6:.1f}" for side in ("python", "jit"))
+        python, jit = (f"{case['times'][side]['median'] * 1e6:.1f}" for side in ("python", "jit"))
         rows.append([case["program"], case["size"], case["way"], str(case["n"]), python, jit, f"{case['ratio']:.2f}"])
     return table(rows, 3)
 
