@@ -9,7 +9,7 @@ from jitlab.ops import operations
 from jitlab.ops.base import Elementwise, Generated, Operation, Reduction
 from jitlab.ops.control_flow import Branch, Define, Loop
 from jitlab.ops.host_operations import HostCall, Item
-from jitlab.ops.layout import concatenation, creation, moving_subscripts, views
+from jitlab.ops.layout import concatenation, creation, moving_subscripts, views, windows
 from jitlab.ops.layout.indexing import Gather, Scatter, Take
 from jitlab.ops.linear_algebra.matrix_products import Product
 
@@ -30,7 +30,7 @@ NAMED = {
 VIEWS = ("StridedSlice", "Slice", "BroadcastTo", "ExpandDims", "Transpose")
 
 #: Where the operations stand that make arrays, or put elements elsewhere by numbers of the program.
-SMALL_MODULES = {part.__name__ for part in (concatenation, creation, moving_subscripts, views)}
+SMALL_MODULES = {part.__name__ for part in (concatenation, creation, moving_subscripts, views, windows)}
 
 #: What is never fusible: products, variables, and what moves elements by an array of indices.
 NEVER = (Product, Take, Gather, Scatter, Loop, Branch, Define, HostCall, Item)

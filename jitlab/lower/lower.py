@@ -13,6 +13,7 @@ from jitlab.ir.size_facts import noting
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.views import Reshape, Update, View
+from jitlab.ops.layout.windows import SlidingWindows
 
 from .block import Block, with_items
 from .fusion.cuts import Cuts, Edge
@@ -82,7 +83,7 @@ def lower(
 
 
 #: What may be computed a second time: single elements, and what only picks or moves them.
-REPEATABLE = (Elementwise, Generated, View, Reshape, Take, Gather)
+REPEATABLE = (Elementwise, Generated, View, Reshape, Take, Gather, SlidingWindows)
 
 
 def _apart(lowered: Lowered, overrides: Overrides) -> list[Edge]:

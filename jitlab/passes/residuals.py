@@ -23,11 +23,12 @@ from jitlab.ops.layout.creation import zeros
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.moving_subscripts import Position
 from jitlab.ops.layout.views import Reshape, Update, View
+from jitlab.ops.layout.windows import SlidingWindows
 from jitlab.ops.leaf_operations import Constant, Length, Parameter
 from jitlab.support.lazy_dataclass import dataclass
 
 #: What the backward half may compute again.
-CHEAP = (Elementwise, Generated, View, Reshape, Update, Take, Gather, Concatenate, Position, Length, Constant)
+CHEAP = (Elementwise, Generated, View, Reshape, Update, Take, Gather, SlidingWindows, Concatenate, Position, Length, Constant)
 #: Bodies of more values are not cut: what the backward half needs is saved as it is.
 MOST_VALUES = 600
 

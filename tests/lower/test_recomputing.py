@@ -6,6 +6,8 @@ import pytest
 import jitlab as jl
 from jitlab.ir import NotFused
 
+windows = np.lib.stride_tricks.sliding_window_view
+
 
 def sines(x, n=8):
     for i in list(range(n)):
@@ -90,3 +92,23 @@ def test_a_what_if_computes_it_again_all_the_same():
     f = jl.function(spread)
     answer = f.whatif(LINE, fuse=("Exp", "Slice"), seconds=0.01)
     assert (answer.before.kernels, answer.after.kernels) == (2, 1) and answer.after.temporaries == 0
+
+
+@pytest.mark.parametrize(("function", "kernels"), [
+    (lambda x: windows(x, 50)[::7] * 2, 1),
+    (lambda x: windows(x, 50).mean(axis=1), 1),
+    (lambda x: windows(windows(x, 50)[::5], 4, axis=0)[:, ::-1] + 1, 1),
+    (lambda x: (windows(x.reshape(20, 15), (3, 4))[::2] * np.arange(4.0)).sum(axis=(-2, -1)), 1),
+    (lambda x: windows(np.exp(x), 9)[3:] + 1, 2),
+    (lambda x: windows(x[np.arange(290)], 9)[::3].sum(axis=1), 2),
+])  # fmt: skip
+def test_windows_are_read_where_they_lie_and_what_they_slide_over_is_computed_once(function, kernels):
+    result, report = reported(function, LINE)
+    np.testing.assert_allclose(result, function(LINE), rtol=1e-12)
+    assert len(report.kernels) == kernels
+    assert sum(temporary.bytes for temporary in report.temporaries) <= LINE.nbytes
+
+
+def test_windows_of_elements_that_are_not_there_raise_as_in_python():
+    with pytest.raises(IndexError, match="out of bounds"):
+        jl.jit(lambda x: windows(x[np.arange(301)], 9)[:1] + 1)(LINE)

@@ -15,6 +15,7 @@ from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.moving_subscripts import Position as CheckedPosition
 from jitlab.ops.layout.views import Reshape, Update, View
+from jitlab.ops.layout.windows import SlidingWindows
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.reducing.scans import Scan
 from jitlab.ops.runtime_checks import Check
@@ -80,6 +81,8 @@ class Reader:
             return _folded(node, self.read(base, self.view_position(op, position)))
         if isinstance(op, Reshape):
             return _folded(node, self._read_reshaped(node, position))
+        if isinstance(op, SlidingWindows):
+            return self._read_windows(node, position)
         if isinstance(op, Generated):
             indices = tuple(IndexValue(i) for i in position)
             args = tuple(self.read(source, ()) for source in node.inputs)
@@ -104,6 +107,15 @@ class Reader:
                 index = index + position[axis].scale(self.sizes.of(step))
             result.append(index)
         return tuple(result)
+
+    def _read_windows(self, node: Node, position: Position) -> Expr:
+        """An element of the base, which has to have a place: most lie in several windows, and are computed once."""
+        base, at = node.inputs[0], list(position[:-1])
+        at[node.op.axis] = at[node.op.axis] + position[-1]
+        place = self.read(base, tuple(at))
+        if not isinstance(place, (Ref, Load)) or (isinstance(place, Load) and place.gathered):
+            raise Unreadable(base)
+        return _folded(node, place)
 
     def _read_reshaped(self, node: Node, position: Position) -> Expr:
         (base,) = node.inputs

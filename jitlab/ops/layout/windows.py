@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, plain
-from jitlab.ops.base import Unsupported
+from jitlab.ir import ArrayType, Extent, Node, plain
+from jitlab.ops.base import Cost, Operation, Unsupported
 from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise import arithmetic as ar
 from jitlab.ops.numpy_api.arguments import as_axis, as_count
 from jitlab.support.lazy_dataclass import dataclass
 
-from .creation import numbers_along
-from .indexing import Take
+from .creation import numbers_along, zeros
+from .indexing import ScatterAdd
 from .views import transpose
+
+
+class SlidingWindows(Operation):
+    """The windows of `size` elements along `axis`, as a new last axis: element (…, i, …, j) is x[…, i + j, …].
+
+    As a view it is read where it is used, and takes no memory: only how it moves along `axis` is no View's, of two axes.
+    """
+
+    axis: int
+    size: int
+    flops_per_element: ClassVar[float] = 0
+    numpy_word: ClassVar[str] = "sliding_window_view"
+
+    def __hash__(self) -> int:
+        return hash((SlidingWindows, self.axis, self.size.expr if isinstance(self.size, Extent) else self.size))
+
+    def numpy(self, x: Any) -> Any:
+        return np.lib.stride_tricks.sliding_window_view(x, int(self.size), self.axis)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        (x,) = types
+        windows = x.shape[self.axis] - self.size + 1
+        return x.with_shape((*x.shape[: self.axis], windows, *x.shape[self.axis + 1 :], self.size))
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        last = g.ndim - 1
+        front = (self.axis, last, *(axis for axis in range(last) if axis != self.axis))
+        places = ar.add(numbers_along(out.shape[self.axis], 0, 2), numbers_along(self.size, 1, 2))
+        return [apply(ScatterAdd((self.axis,)), zeros(x.shape, x.dtype), transpose(g, front), places)]
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        return Cost(0, out.nbytes, 0)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(0, 3), np.arange(7.0)
+        yield cls(1, 2), np.arange(12.0).reshape(3, 4)
+        yield cls(0, 1), np.arange(12).reshape(3, 4)
+        yield cls(1, 4), np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 @dataclass(frozen=True)
@@ -31,12 +71,10 @@ class Windows:
     shape: tuple[int, ...]
 
     def of(self, base: Node) -> Node:
-        """Their value: each element picked from where it lies in the base, in the kernel that reads it."""
+        """Their value: each element read where it lies in the base, in the kernel that needs it."""
         value = base
         for along, size in zip(self.axes, self.sizes, strict=True):
-            places = ar.add(numbers_along(value.shape[along] - size + 1, 0, 2), numbers_along(size, 1, 2))
-            value = apply(Take(along), value, places)
-            value = transpose(value, [*(axis for axis in range(value.ndim) if axis != along + 1), along + 1])
+            value = apply(SlidingWindows(along, size), value)
         return value
 
     def strides(self, base: Sequence[int]) -> tuple[int, ...]:
