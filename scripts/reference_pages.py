@@ -30,7 +30,8 @@ def magics() -> str:
     first, _, about = inspect.cleandoc(usual).partition("\n\nExamples\n--------\n")
     examples, _, rest = about.partition("\n\nA cell runs once.")
     parts = [
-        "# The magics", "`%load_ext jitlab` makes them known. `%%jit?` and `%jitlab help` say the same in a notebook.",
+        "# The magics", "`%load_ext jitlab` makes them known. `%%jit?` and `%jitlab help` say the same in a notebook, and"
+        " the Tab key offers options, commands, baselines and numbers of cells.",
         "## %%jit and %jit", *first.split("\n\n"), options(parser), fenced(textwrap.dedent(examples)),
         *("A cell runs once." + rest).split("\n\n"), "An option that is unknown, or a value that it does not take, is an"
         " `OptionError` before anything runs.", "## %jitlab", fenced(written), "### %jitlab baseline", options(BASELINE),

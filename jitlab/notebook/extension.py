@@ -27,7 +27,7 @@ def unload_ipython_extension(shell: Any) -> None:
     if session is None:
         return
     session.stop()
-    _magics.pop(shell).runner.detach()
+    _magics.pop(shell).detach()
     for kind, name in (("cell", "jit"), ("line", "jit"), ("line", "jitlab")):
         shell.magics_manager.magics[kind].pop(name, None)
 

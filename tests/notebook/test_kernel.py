@@ -173,3 +173,11 @@ def reply(notebook, body):
         data = message["content"].get("data", {}) if message["msg_type"] == "comm_msg" else {}
         if data.get("op") == "reply" and data.get("id") == id:
             return data["body"]
+
+
+@pytest.mark.parametrize("code, offered", [("%%jit --ch", ["--check"]), ("%jitlab st", ["status"]), ("%jit o", ["on", "off"])])
+def test_a_front_end_is_offered_options_and_commands(notebook, code, offered):
+    notebook.run(LOAD, "load")
+    answer = notebook.client.complete(code, len(code), reply=True, timeout=120)["content"]
+    begun = code[answer["cursor_start"] : answer["cursor_end"]]
+    assert [text for text in answer["matches"] if text in offered] == offered and code.endswith(begun)

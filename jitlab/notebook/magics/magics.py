@@ -42,6 +42,7 @@ from jitlab.report import Report
 from jitlab.support import trees
 
 from . import run_commands
+from .completion import Completions
 from .running import HELP, KEPT, Runner, displayed, driven, is_timed, parts_of
 from .timing import whole_number
 
@@ -71,6 +72,13 @@ class JitMagics(Magics):
         self.session = session
         self.runner = Runner(shell, session, self._options)
         self.runner.attach()
+        self.completions = Completions(self, COMMANDS)
+        self.completions.attach(shell.Completer)
+
+    def detach(self) -> None:
+        """The extension is unloaded."""
+        self.runner.detach()
+        self.completions.detach(self.ip.Completer)
 
     @magic_arguments()
     @argument(
