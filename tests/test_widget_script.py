@@ -8,6 +8,7 @@ import pytest
 import jitlab
 
 STATIC = Path(jitlab.__file__).parent / "static"
+BUNDLE = Path(jitlab.__file__).parent / "labextension/static"
 SCRIPTS = ("anywidget.js", "loader.js", "html.js")
 
 pytestmark = pytest.mark.skipif(not STATIC.is_dir(), reason="jlpm build:prod has not run in this checkout")
@@ -16,6 +17,16 @@ pytestmark = pytest.mark.skipif(not STATIC.is_dir(), reason="jlpm build:prod has
 def test_the_widget_fits_in_60_kB():
     assert (STATIC / "anywidget.js").stat().st_size <= 60_000
     assert (STATIC / "loader.js").stat().st_size <= 1_000
+
+
+def test_jupyterlab_starts_with_250_kB_and_the_sections_come_when_they_are_opened():
+    entry, *others = BUNDLE.glob("remoteEntry.*.js")
+    assert not others
+    exposed = re.findall(r'"\./\w+":\(\)=>(.*?)\.then', entry.read_text(encoding="utf-8"))
+    at_start = set(re.findall(r"\.e\((\d+)\)", "".join(exposed)))
+    sizes = {path.name.split(".")[0]: path.stat().st_size for path in BUNDLE.glob("[0-9]*.js")}
+    assert len(exposed) >= 3 and at_start < set(sizes)
+    assert entry.stat().st_size + sum(sizes[chunk] for chunk in at_start) <= 250_000
 
 
 @pytest.mark.parametrize("name", SCRIPTS[:2])

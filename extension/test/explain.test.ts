@@ -15,7 +15,7 @@ import { readAnswer, readCode, readComparison, readSweep } from '../src/core/rep
 import { Links } from '../src/core/report/links';
 import { ledgerOf } from '../src/core/sections/retraces/layout';
 import { askable, requestOf } from '../src/core/sections/whatif/ask';
-import { factsOf } from '../src/core/sections/whatif/card';
+import { factsOf } from '../src/core/sections/whatif/about';
 import { linesBeside } from '../src/core/sections/whatif/cards';
 import { writtenAs } from '../src/core/sections/whatif/view';
 import {

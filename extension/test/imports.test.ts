@@ -68,3 +68,32 @@ test('a folder has at most 15 files', () => {
     assert.ok(folders.filter(other => other === folder).length <= 15, folder);
   }
 });
+
+test('what JupyterLab starts with has no view of a section: each is loaded when it is opened', () => {
+  const reached = new Set<string>();
+  const reach = (file: string): void => {
+    if (reached.has(file) || file.endsWith('.json')) {
+      return;
+    }
+    reached.add(file);
+    const source = readFileSync(`${file}.ts`, 'utf8');
+    for (const [, from = ''] of source.matchAll(/^(?:import|export) (?!type )[^;]*?from '(\.[^']+)'/gm)) {
+      reach(join(dirname(file), from));
+    }
+  };
+  reach('extension/src/index');
+  reach('extension/src/mime');
+  const views = [...reached].filter(name => name.endsWith('/view'));
+  assert.deepEqual(views, [join(CORE, 'sections/verdict/view')]);
+  const later = [
+    'clusters/map/map',
+    'clusters/spine',
+    'code/pane',
+    'timeline/layout',
+    'roofline/layout',
+    'whatif/cards'
+  ];
+  for (const name of later) {
+    assert.ok(!reached.has(join(CORE, 'sections', name)), name);
+  }
+});

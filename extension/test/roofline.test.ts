@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flopRate, layoutRoofline, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/layout';
+import { layoutRoofline } from '../src/core/sections/roofline/layout';
+import { flopRate, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/points';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 

@@ -494,9 +494,8 @@ export class Lab {
   /** The names of what stands in the clusters picture, as a screen reader hears them. */
   async clusterNames(): Promise<string[]> {
     const items = this.section('Clusters').locator('[data-kind=cluster], [data-kind=host]');
-    return (await items.all()).length
-      ? items.evaluateAll(elements => elements.map(element => element.getAttribute('aria-label')?.split(',')[0] ?? ''))
-      : [];
+    await expect(items.first()).toBeAttached();
+    return items.evaluateAll(elements => elements.map(one => one.getAttribute('aria-label')?.split(',')[0] ?? ''));
   }
 
   debugState(): Promise<Record<string, unknown>> {
@@ -539,7 +538,11 @@ export class Lab {
 }
 
 /** Opens a section of the panel that is closed. */
-export const unfold = (section: Locator): Promise<void> => setOpen(section, true);
+/** Opens a section, and waits until what it shows has been loaded. */
+export async function unfold(section: Locator): Promise<void> {
+  await setOpen(section, true);
+  await expect(section.locator('.jl-body > *').first()).toBeAttached();
+}
 
 /** Closes a section of the panel that is open. */
 export const fold = (section: Locator): Promise<void> => setOpen(section, false);

@@ -1,6 +1,6 @@
-import { expect } from '@playwright/test';
+import { expect, type Request } from '@playwright/test';
 import { smallOrFaint } from './access';
-import { test } from './lab';
+import { test, type Lab } from './lab';
 import { notebookOf, reportCell, savedReport } from './notebooks';
 
 test('a kernel that has not loaded jitlab is told how', async ({ lab }) => {
@@ -14,10 +14,20 @@ test('a panel that was closed stays closed, until jitlab is loaded', async ({ la
   await expect(lab.panel).toBeVisible();
   await lab.page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
   await expect(lab.panel).toBeHidden();
-  await lab.reload();
+  const sizes = await scriptsOf(lab, () => lab.reload());
   await expect(lab.panel).toBeHidden();
+  expect(sizes.length).toBeGreaterThan(2);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(250_000);
   await lab.run('load');
   await expect(lab.panel).toBeVisible();
+  // What a section shows is loaded when it is opened; where the server sends nothing the section says so, and asks again.
+  await lab.page.route(SCRIPTS, route => route.abort());
+  await lab.open('saved.ipynb', { kernel: false });
+  await expect(lab.section('Clusters')).toContainText('The server did not send this section.');
+  await expect(lab.section('Clusters')).toContainText('1 cluster');
+  await lab.page.unroute(SCRIPTS);
+  await lab.section('Clusters').getByRole('button', { name: 'Try again' }).click();
+  expect(await lab.clusterNames()).toEqual(['cluster_0']);
 });
 
 test('a cell that runs shows its clusters, retraces and both timelines', async ({ lab }) => {
@@ -154,6 +164,7 @@ test('a closed panel gets no messages, and what it missed when it is shown again
   await lab.restartKernel(); // what the panel knows of an earlier run is not live any more
   await lab.run('load', 'line');
   await expect(lab.panel).toContainText('All 2 operations compiled');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live'); // the file alone says as much, too
   await lab.page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
   await expect(lab.panel).toBeHidden();
   await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
@@ -246,4 +257,21 @@ function inks(canvases: Element[]): string[] {
     return context?.getImageData(4, 6, 1, 1).data.slice(0, 3).join(',') ?? '';
   });
   return [...new Set(found)];
+}
+
+const SCRIPTS = /extensions\/jitlab\/static\/.*\.js/;
+
+/** The bytes of each script of jitlab's that the page asks for meanwhile. */
+async function scriptsOf(lab: Lab, meanwhile: () => Promise<unknown>): Promise<number[]> {
+  const asked = new Set<string>();
+  const note = (request: Request): void => {
+    if (SCRIPTS.test(request.url())) {
+      asked.add(request.url());
+    }
+  };
+  lab.page.on('request', note);
+  await meanwhile();
+  lab.page.off('request', note);
+  const answers = await Promise.all([...asked].map(url => lab.page.request.get(url)));
+  return Promise.all(answers.map(async answer => (await answer.body()).length));
 }

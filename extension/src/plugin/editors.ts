@@ -3,7 +3,7 @@ import type { Cell } from '@jupyterlab/cells';
 import { Compartment, RangeSet, RangeSetBuilder, StateEffect, StateField, type Transaction } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, gutter, GutterMarker } from '@codemirror/view';
 import { h } from '../core/base/dom';
-import { brackets, costParts } from '../core/sections/code/source';
+import { brackets, costParts } from '../core/sections/code/costs';
 import type { LineMark } from '../core/sections/code/lines';
 import type { FollowedNotebook } from './follow';
 import type { Notebooks } from './notebooks';

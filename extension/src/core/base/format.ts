@@ -122,3 +122,8 @@ export function sentence(text: string): string {
 export function unbroken(text: string): string {
   return text.replace(/(?<=\d) (?=(?:%|×|[kMG]?B\b|[µm]?s\b))| (?=→)|(?<=→) (?=\d)/g, '\u00a0');
 }
+
+/** " in 20 calls"; "" of one. */
+export function inCalls(calls: number): string {
+  return calls > 1 ? ` in ${some(calls, 'call')}` : '';
+}

@@ -1,6 +1,5 @@
 import { h, icon, iconButton, refill } from '../base/dom';
-import { inCalls } from '../sections/compare/layout';
-import { duration, grouped, joined, some } from '../base/format';
+import { duration, grouped, inCalls, joined, some } from '../base/format';
 import { openMenu, type MenuItem } from '../base/popup';
 import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from '../report/report';

@@ -9,7 +9,7 @@ import type { CellState } from '../report/model';
 import { OpenSections } from './open-sections';
 import type { PanelActions, PanelOptions, PanelState } from './panel-state';
 import type { Report } from '../report/report';
-import { Section, type SectionContext, type SectionView } from './section';
+import { LateView, Section, type SectionContext, type SectionView } from './section';
 import { SECTIONS } from './sections';
 import { Selection } from './selection';
 import { DEFAULTS } from './settings';
@@ -41,20 +41,20 @@ export class PanelView {
       const main = only === null && actions?.main?.sections ? actions.main : null;
       const opensIn = main && { label: main.label, open: () => main.open(kind.title) };
       const section = new Section(kind, { open: only !== null, main: opensIn });
-      return { section, view: new kind.view(section, context) };
+      return { section, view: new LateView(section, kind, context) };
     });
     this.sections = this.parts.map(({ section }) => section);
     this.opened = new OpenSections(this.sections, actions, options.main !== undefined);
     this.opened.atFirst('');
     this.verdict = new VerdictView(
-      id => this.jump(id),
+      id => void this.jump(id),
       moreOfVerdict(() => actions?.kernel ?? null),
       id => {
         this.selection.togglePin(id);
-        this.jump('code');
+        void this.jump('code');
       }
     );
-    this.notice = new Notice(kinds.some(({ id }) => id === 'code') ? () => this.jump('code') : null);
+    this.notice = new Notice(kinds.some(({ id }) => id === 'code') ? () => void this.jump('code') : null);
     this.message = new Message(actions);
     this.work = new Work(kind => !kinds.some(({ jobs }) => jobs?.includes(kind)));
     this.help = new KeyHelp(actions?.nameOf ? key => actions.nameOf?.(key) ?? '' : null);
@@ -86,6 +86,12 @@ export class PanelView {
       this.selection.changed.connect(() => {
         this.linked = true;
         this.schedule(false);
+      }),
+      this.selection.question.connect(({ ask, from }) => {
+        // The panel beside the notebook and the one in the main area share a selection: one of them asks.
+        if (from === this.element) {
+          void this.jump('what-if').then(view => view?.propose?.(ask));
+        }
       })
     ];
     for (const section of this.sections) {
@@ -97,8 +103,8 @@ export class PanelView {
     this.observer = new ResizeObserver(() => this.schedule());
     this.observer.observe(this.element);
     this.listen();
-    const card = new Card(this.element, context, () => this.state?.cell?.report ?? null);
-    this.ends.push(() => card.dispose());
+    this.card = new Card(this.element, context, () => this.state?.cell?.report ?? null);
+    this.ends.push(() => this.card.dispose());
   }
 
   show(state: PanelState): void {
@@ -132,25 +138,32 @@ export class PanelView {
       end();
     }
     for (const { view } of this.parts) {
-      view.dispose?.();
+      view.dispose();
     }
     this.work.dispose();
     cancelAnimationFrame(this.frame);
     this.element.remove();
   }
 
-  /** Opens a section and goes there. */
-  jump(id: string): void {
-    const section = this.sections.find(({ place }) => place.id === id);
-    if (section) {
-      section.open = true;
-      this.layout?.choose(section.title);
-    } else if (id !== 'verdict') {
-      return;
+  /** Opens a section and goes there; once more when its view had to be loaded first, and has its height. */
+  async jump(id: string): Promise<SectionView | null> {
+    const part = this.parts.find(({ section }) => section.place.id === id);
+    if (!part && id !== 'verdict') {
+      return null;
     }
-    const element = section?.element ?? this.verdict.element;
+    const element = part?.section.element ?? this.verdict.element;
+    if (part) {
+      part.section.open = true;
+      this.layout?.choose(part.section.title);
+    }
     element.scrollIntoView({ block: 'start' });
     element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+    if (!part || part.view.isLoaded) {
+      return part?.view.load() ?? null;
+    }
+    const view = await part.view.load();
+    element.scrollIntoView({ block: 'start' });
+    return view;
   }
 
   private context(): SectionContext {
@@ -163,7 +176,7 @@ export class PanelView {
       get confirms() {
         return actions?.settings?.confirmWhatIf ?? false;
       },
-      jump: id => this.jump(id),
+      jump: id => void this.jump(id),
       goToLine: (file, line) => actions?.goToLine?.(file, line)
     };
   }
@@ -191,7 +204,7 @@ export class PanelView {
     this.linked = this.whole = false;
     if (selects) {
       for (const { view } of this.parts) {
-        view.render?.();
+        view.render();
       }
       return;
     }
@@ -227,10 +240,26 @@ export class PanelView {
       for (const { section, view } of this.parts) {
         view.show(report, this.layout?.widthOf(section) ?? width, cell);
         if (linked) {
-          view.render?.(); // pointed at or pinned in the same frame as the report came
+          view.render(); // pointed at or pinned in the same frame as the report came
         }
       }
       this.announce(report, cell);
+      if (cell.origin === 'live' && !cell.running) {
+        this.fetchLater();
+      }
+    }
+  }
+
+  /** Once a run was seen here, and nothing else is to be done: with no way to the server every section can still be opened. */
+  private fetchLater(): void {
+    if (!this.fetched) {
+      this.fetched = true;
+      whenIdle(() => {
+        for (const { view } of this.parts) {
+          view.prefetch();
+        }
+        this.card.prefetch();
+      });
     }
   }
 
@@ -324,12 +353,12 @@ export class PanelView {
     const acts: Record<string, () => unknown> = {
       'pin-cell': () => actions.togglePin(),
       'show-keys': () => this.help.toggle(),
-      'search-graph': () => this.search(),
+      'search-graph': () => void this.search(),
       'open-section': () => actions.main?.open(this.sectionAt(event.target)?.title ?? null),
       'clear-selection': () => this.selection.clear() || actions.leave()
     };
     const [, section] = /^go-to-(.*)$/.exec(key.id) ?? [];
-    const act = section === undefined ? acts[key.id] : () => this.jump(section);
+    const act = section === undefined ? acts[key.id] : () => void this.jump(section);
     if (act) {
       act();
       consume(event);
@@ -340,8 +369,8 @@ export class PanelView {
     return this.sections.find(({ element }) => element.contains(target as Node | null));
   }
 
-  private search(): void {
-    this.jump('clusters');
+  private async search(): Promise<void> {
+    await this.jump('clusters');
     const field = this.element.querySelector<HTMLElement>('.jl-clusters input[type=search]');
     const open = this.element.querySelector<HTMLElement>('.jl-clusters [data-jl-search]');
     (field ?? open)?.focus();
@@ -351,8 +380,7 @@ export class PanelView {
   }
 
   private compare(run: number): void {
-    this.jump('compare');
-    this.parts.find(({ section }) => section.place.id === 'compare')?.view.compareWith?.(run);
+    void this.jump('compare').then(view => view?.compareWith?.(run));
   }
 
   private readonly bar = h('div.jl-live', { role: 'progressbar', 'aria-label': 'The cell is running', hidden: true });
@@ -368,9 +396,10 @@ export class PanelView {
   private readonly help: KeyHelp;
   private readonly layout: MainLayout | null;
   private readonly verdict: VerdictView;
-  private readonly parts: { section: Section; view: SectionView }[];
+  private readonly parts: { section: Section; view: LateView }[];
   private readonly sections: Section[];
   private readonly opened: OpenSections;
+  private readonly card: Card;
   private readonly observer: ResizeObserver;
   private readonly ends: (() => void)[];
   private state: PanelState | null = null;
@@ -381,10 +410,21 @@ export class PanelView {
   private whole = true;
   private told: readonly unknown[] = [];
   private forced = false;
+  private fetched = false;
   private pressed = false;
   private frame = 0;
 }
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.matches('input:not([type=checkbox], [type=radio]), textarea, select');
+}
+
+/** Not every browser says when it is idle. */
+function whenIdle(then: () => void): void {
+  const { requestIdleCallback: idle } = window as Partial<Pick<Window, 'requestIdleCallback'>>;
+  if (idle) {
+    idle(then);
+  } else {
+    setTimeout(then, 1000);
+  }
 }

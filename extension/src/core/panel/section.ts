@@ -2,6 +2,7 @@ import { h, icon, iconButton, isChord, on, takeKey } from '../base/dom';
 import type { KernelAccess } from '../report/kernel';
 import type { CellState } from '../report/model';
 import type { Report } from '../report/report';
+import type { Ask } from '../sections/whatif/ask';
 import type { Selection } from './selection';
 
 /** What the panel lends to the views of its sections. */
@@ -25,6 +26,8 @@ export interface SectionView {
   dispose?(): void;
   /** Of the comparison: with this run of the cell. */
   compareWith?(run: number): void;
+  /** Of what-if: a question that was asked elsewhere in the panel. */
+  propose?(ask: Ask): void;
 }
 
 /** What a section is called, and where it stands. */
@@ -46,7 +49,10 @@ export interface SectionKind extends SectionPlace {
   asks?: boolean;
   /** Kinds of jobs whose state it shows itself. */
   jobs?: readonly string[];
-  view: new (section: Section, context: SectionContext) => SectionView;
+  /** What the heading says before the view is loaded. */
+  summary?: (report: Report) => string;
+  /** Its view, a script of its own: JupyterLab starts with none of them. */
+  load: () => Promise<new (section: Section, context: SectionContext) => SectionView>;
 }
 
 /** All that a picture depends on besides the report: where it is the same there is nothing to draw. */
@@ -141,4 +147,87 @@ export class Section {
   private readonly summaryText: HTMLElement;
   private readonly tools: HTMLElement;
   private readonly tableButton: HTMLButtonElement | undefined;
+}
+
+/** The view of a section that is loaded when the section is first open, or has an answer to show: a heading needs none. */
+export class LateView {
+  constructor(
+    private readonly section: Section,
+    private readonly kind: SectionKind,
+    private readonly context: SectionContext
+  ) {}
+
+  show(report: Report, width: number, cell: CellState): void {
+    const isNew = report !== this.last?.[0];
+    this.last = [report, width, cell];
+    if (this.view) {
+      this.view.show(report, width, cell);
+      return;
+    }
+    if (isNew) {
+      this.section.summary = this.kind.summary?.(report) ?? '';
+    }
+    if (this.section.open || this.hasJobs(report)) {
+      void this.load();
+    }
+  }
+
+  render(): void {
+    this.view?.render?.();
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+    this.view?.dispose?.();
+  }
+
+  get isLoaded(): boolean {
+    return this.view !== null;
+  }
+
+  /** The view, with what was shown last; null where it can't be loaded, which the section then says. */
+  load(): Promise<SectionView | null> {
+    this.coming ??= this.kind.load().then(
+      kind => (this.isDisposed ? null : this.take(new kind(this.section, this.context))),
+      () => {
+        this.coming = null;
+        this.fail();
+        return null;
+      }
+    );
+    return this.coming;
+  }
+
+  /** Only brings its script here. */
+  prefetch(): void {
+    this.kind.load().catch(() => undefined);
+  }
+
+  private take(view: SectionView): SectionView {
+    this.view = view;
+    this.section.body.replaceChildren();
+    if (this.last) {
+      view.show(...this.last);
+      view.render?.();
+    }
+    return view;
+  }
+
+  /** A server that is gone has no scripts: what is asked for again is fetched again. */
+  private fail(): void {
+    const again = h('button.jl-button', { onclick: () => void this.load() }, 'Try again');
+    const said = h('p.jl-muted', { role: 'status' }, 'The server did not send this section.');
+    this.section.body.replaceChildren(said, again);
+  }
+
+  private hasJobs(report: Report): boolean {
+    const { jobs } = this.kind;
+    const open = jobs ? (this.context.kernel?.jobs.of(report.cell.id) ?? []) : [];
+    return open.some(({ kind }) => jobs?.includes(kind));
+  }
+
+  private view: SectionView | null = null;
+  private coming: Promise<SectionView | null> | null = null;
+  private last: [Report, number, CellState] | null = null;
+  private isDisposed = false;
 }

@@ -1,22 +1,40 @@
-import { ClustersView } from '../sections/clusters/view';
-import { CodeView } from '../sections/code/view';
-import { CompareView } from '../sections/compare/view';
-import { RooflineView } from '../sections/roofline/view';
-import { RetracesView } from '../sections/retraces/view';
+import { summaryOf as clustersSummary } from '../sections/clusters/summary';
+import { ledgerOf, ledgerSummary } from '../sections/retraces/layout';
+import { rooflineSummary } from '../sections/roofline/points';
+import { timelineSummary } from '../sections/timeline/summary';
 import type { SectionKind } from './section';
-import { TimelineView } from '../sections/timeline/view';
-import { WhatIfView } from '../sections/whatif/view';
 
-/** The panel's sections below the verdict, in their order. */
+/** The panel's sections below the verdict, in their order. Each view is a script of its own; what a heading says is here. */
 export const SECTIONS: readonly SectionKind[] = [
-  { id: 'clusters', title: 'Clusters', key: '2', column: 1, table: true, view: ClustersView },
-  { id: 'code', title: 'Code', key: '3', column: 0, view: CodeView },
-  { id: 'retraces', title: 'Retraces', key: '4', column: 0, view: RetracesView },
-  { id: 'timeline', title: 'Timeline', key: '5', column: 'dock', table: true, view: TimelineView },
   {
-    ...{ id: 'what-if', title: 'What-if', key: '6', column: 2, table: true, view: WhatIfView },
-    ...{ asks: true, jobs: ['whatif', 'sweep'] }
+    ...{ id: 'clusters', title: 'Clusters', key: '2', column: 1, table: true, summary: clustersSummary },
+    load: async () => (await import('../sections/clusters/view')).ClustersView
   },
-  { id: 'compare', title: 'Compare', key: '7', column: 2, table: true, asks: true, view: CompareView },
-  { id: 'roofline', title: 'Roofline', key: '8', column: 2, table: true, view: RooflineView }
+  {
+    ...{ id: 'code', title: 'Code', key: '3', column: 0 },
+    summary: ({ clusters }) => (clusters.length ? 'Hover to link, click to pin' : ''),
+    load: async () => (await import('../sections/code/view')).CodeView
+  },
+  {
+    ...{ id: 'retraces', title: 'Retraces', key: '4', column: 0 },
+    summary: report => ledgerSummary(ledgerOf(report)),
+    load: async () => (await import('../sections/retraces/view')).RetracesView
+  },
+  {
+    ...{ id: 'timeline', title: 'Timeline', key: '5', column: 'dock', table: true, summary: timelineSummary },
+    load: async () => (await import('../sections/timeline/view')).TimelineView
+  },
+  {
+    ...{ id: 'what-if', title: 'What-if', key: '6', column: 2, table: true },
+    ...{ asks: true, jobs: ['whatif', 'sweep'] },
+    load: async () => (await import('../sections/whatif/view')).WhatIfView
+  },
+  {
+    ...{ id: 'compare', title: 'Compare', key: '7', column: 2, table: true, asks: true },
+    load: async () => (await import('../sections/compare/view')).CompareView
+  },
+  {
+    ...{ id: 'roofline', title: 'Roofline', key: '8', column: 2, table: true, summary: rooflineSummary },
+    load: async () => (await import('../sections/roofline/view')).RooflineView
+  }
 ];

@@ -1,10 +1,14 @@
 import { joined, lines, some } from '../../base/format';
 import type { Report } from '../../report/report';
 import type { FlowNode } from './map/boxes';
-import { clusterCount } from './flow';
+import { clusterCount, flowOf } from './flow';
 
 /** Pure: what the heading of the section says, also when it is closed. */
-export function summaryOf(report: Report, nodes: readonly FlowNode[]): string {
+export function summaryOf(report: Report): string {
+  if (report.clusters.length === 0) {
+    return 'none';
+  }
+  const nodes = flowOf(report).parts.flatMap(part => part.nodes);
   const apart = nodes
     .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
     .reduce((sum, boundaries) => sum + boundaries.length, 0);

@@ -112,7 +112,7 @@ export class ClustersView {
     }
     this.drawn = { report, key };
     this.width = width;
-    this.section.summary = report.clusters.length ? summaryOf(report, this.nodes()) : 'none';
+    this.section.summary = summaryOf(report);
     this.render();
   }
 

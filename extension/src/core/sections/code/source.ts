@@ -4,7 +4,8 @@ import type { Report, Source } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import { CodeList } from './list';
 import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
-import { restText, spanText, type LineMark } from './lines';
+import { brackets, costParts } from './costs';
+import { restText, type LineMark } from './lines';
 import { tokens, type Token } from './tokens';
 
 /** The source as it was compiled: whose each line is, what it cost, and what of it changed from call to call. */
@@ -180,24 +181,6 @@ function cost(mark: LineMark): HTMLElement {
     costParts(mark),
     brackets(mark)
   );
-}
-
-/** What a line cost, in parts of which the last ones give way to the code; beside a bracket nothing need be said of the other lines. */
-export function costParts(mark: LineMark): (HTMLElement | string)[] {
-  const rest = mark.cost ? spanText(mark) : mark.brackets.length ? '' : restText(mark);
-  return [
-    ...(mark.cost ? [h('b.jl-cost-name', mark.name), ' ', h('span.jl-cost-time', mark.cost)] : []),
-    ...(mark.cost && rest ? [' '] : []),
-    ...(rest ? [h('span.jl-cost-rest', rest)] : [])
-  ];
-}
-
-/** Beside a line what holds it and the other lines of its kernel together, the first lane at the right edge. */
-export function brackets(mark: LineMark): HTMLElement | false {
-  const lanes = mark.brackets.map(bracket =>
-    h('i', { 'data-edge': bracket?.edge ?? null, 'data-mark': bracket?.color == null ? null : `c${bracket.color % 6}` })
-  );
-  return lanes.length > 0 && h('span.jl-brackets', { 'aria-hidden': 'true' }, lanes.reverse());
 }
 
 function spoken({ line, text, mark }: SourceRow): string {

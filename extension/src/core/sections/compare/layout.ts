@@ -1,5 +1,5 @@
 import { directionOf } from '../../base/change';
-import { duration, grouped, joined, lineRanges, some } from '../../base/format';
+import { duration, grouped, inCalls, joined, lineRanges, some } from '../../base/format';
 import { clean } from '../../base/read';
 import type { History } from '../../report/report';
 import { box, clip, words, type Ink, type Measure, type Picture, type Shape } from '../../base/shapes';
@@ -112,11 +112,6 @@ export function choicesOf(history: History): { value: string; text: string; agai
     }));
   const before = runs.length > 1 ? [{ value: 'before', text: 'the runs before', against: null }] : [];
   return [...baselines.reverse(), ...before, ...runs.reverse()];
-}
-
-/** " in 20 calls"; "" of one. */
-export function inCalls(calls: number): string {
-  return calls > 1 ? ` in ${some(calls, 'call')}` : '';
 }
 
 function markOf(change: Change, x: (part: number) => number, y: number): Shape[] {

@@ -4,7 +4,8 @@ import { bytes, duration, lines, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import { stateKey, type Section, type SectionContext, type SectionView } from '../../panel/section';
 import type { Report } from '../../report/report';
-import { flopRate, layoutRoofline, rooflineOf, roofText, type Roofline, type RoofPoint } from './layout';
+import { layoutRoofline } from './layout';
+import { flopRate, rooflineOf, rooflineSummary, roofText, type Roofline, type RoofPoint } from './points';
 
 /** What the machine allows a kernel that moves so many bytes, and what each kernel reaches of it. */
 export class RooflineView implements SectionView {
@@ -48,9 +49,7 @@ export class RooflineView implements SectionView {
       return;
     }
     this.shown = { report, key };
-    const [slowest] = this.roof.points;
-    const told = slowest ? roofText(slowest) : '';
-    this.section.summary = slowest && told ? `${slowest.name}: ${told}` : 'what the machine allows';
+    this.section.summary = rooflineSummary(report);
     this.render();
   }
 

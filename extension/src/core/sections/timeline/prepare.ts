@@ -95,32 +95,6 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
   });
 }
 
-/** Spans of a lane that are here. */
-export function countOf(lane: Lane): number {
-  return lane.times?.count ?? lane.spans.length;
-}
-
-/** As `PreparedLane.busy`, without making a single span; null where they are not in order. */
-export function busyOf({ times, dropped, busy: told = null }: Lane): number | null {
-  if (told !== null) {
-    return told;
-  }
-  let busy = 0;
-  let reached = -Infinity;
-  let last = -Infinity;
-  for (let at = 0; at < (times?.count ?? 0); at++) {
-    const start = times?.start(at) ?? 0;
-    const end = start + (times?.duration(at) ?? 0);
-    if (start < last) {
-      return null;
-    }
-    last = start;
-    busy += Math.max(0, end - Math.max(start, reached));
-    reached = Math.max(reached, end);
-  }
-  return times ? (dropped > 0 ? reached : busy) : null;
-}
-
 export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
   let start = Infinity;
   let end = -Infinity;

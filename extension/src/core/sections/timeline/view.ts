@@ -9,8 +9,9 @@ import { Drawer } from './drawer';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt } from './layout';
 import { keysOf, legendOf } from './legend';
 import { Navigation } from './navigation';
-import { busyOf, countOf, prepareLanes, wholeWindow, type PreparedLane, type TimeWindow } from './prepare';
+import { prepareLanes, wholeWindow, type PreparedLane, type TimeWindow } from './prepare';
 import { fetchSpans } from './spans';
+import { countOf, timelineSummary } from './summary';
 import { TimelineTable } from './table';
 import { trafficOf, type Traffic } from './totals';
 
@@ -79,19 +80,8 @@ export class TimelineView {
     }
     this.shown = { report, key };
     this.width = width - 24;
-    this.section.summary = this.summary(report);
+    this.section.summary = timelineSummary(report);
     this.render();
-  }
-
-  private summary(report: Report): string {
-    const lanes = report.lanes.filter(lane => countOf(lane) > 0);
-    const heads = lanes.filter(({ name, group }) => name === group);
-    const shown = (heads.length ? heads : lanes).slice(0, 2).map(lane => {
-      const busy = this.waiting ? busyOf(lane) : null;
-      const prepared = busy === null ? this.ready().find(({ name }) => name === lane.name) : undefined;
-      return `${lane.name} ${duration((busy ?? prepared?.busy ?? 0) / 1e6)}`;
-    });
-    return shown.join(' · ') || 'nothing was timed';
   }
 
   /** The lanes are made when they are first looked at: closed, the section needs none of 100 000 spans. */

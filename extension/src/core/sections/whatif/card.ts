@@ -1,13 +1,10 @@
 import { focusNext, h, on, takeKey } from '../../base/dom';
-import { arrayBytes, arrayType, bytes, sentence, whereOf } from '../../base/format';
-import { put, type Links } from '../../report/links';
-import { swatch } from '../../base/marks';
-import { colorsOf } from '../../report/colors';
-import type { Operation, Report } from '../../report/report';
+import type { Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
-import { askable } from './ask';
-import { askButtons, coded } from './cards';
+import type { Ask } from './ask';
 
+/** What it says, a script of its own. */
+const ABOUT = () => import('./about');
 const DELAY_MS = 300;
 /** So long the pointer may be on its way to the card. */
 const GRACE_MS = 250;
@@ -45,11 +42,15 @@ export class Card {
         if (root.contains(anchor)) {
           const { left, bottom } = anchor.getBoundingClientRect();
           this.anchor = anchor;
-          this.open(id, left + 8, bottom - 4);
-          this.element.querySelector<HTMLElement>('button:not(:disabled)')?.focus({ preventScroll: true });
+          void this.open(id, left + 8, bottom - 4, true);
         }
       })
     ];
+  }
+
+  /** Brings what it says here, before it is asked for. */
+  prefetch(): void {
+    ABOUT().catch(() => undefined);
   }
 
   dispose(): void {
@@ -70,7 +71,7 @@ export class Card {
     } else if (id !== this.shown) {
       this.later(() => {
         const [x, y] = this.at;
-        this.open(id, x + 8, y + 14);
+        void this.open(id, x + 8, y + 14);
       }, DELAY_MS);
     }
   }
@@ -80,44 +81,29 @@ export class Card {
     this.timer = window.setTimeout(then, ms);
   }
 
-  private open(id: string, x: number, y: number): void {
+  /** `isMenu`: the keyboard asked, and goes into it. */
+  private async open(id: string, x: number, y: number, isMenu = false): Promise<void> {
     clearTimeout(this.timer); // what closes the card before it is not for this one
+    this.shown = id;
+    const about = await ABOUT().catch(() => null); // of a server that is gone
     const report = this.report();
-    const { links } = this.context.selection;
-    const about = report && links ? askable(report, links, id) : null;
-    if (!report || !links || !about || (about.asks.length === 0 && links.of(id).kind !== 'op')) {
+    const { context, root } = this;
+    if (this.shown !== id) {
+      return; // something else was asked of, or nothing, while the script came
+    }
+    const ask = (ask: Ask): void => {
+      this.close();
+      context.selection.question.emit({ ask, from: root });
+    };
+    if (!report || !about?.fillCard(this.element, report, context, id, ask)) {
       this.close();
       return;
     }
-    this.shown = id;
-    const op = links.of(id).kind === 'op' ? links.op(id) : undefined;
-    const kernel = this.context.kernel;
-    this.element.setAttribute('aria-label', `${about.title}, ${about.facts}`);
-    this.element.replaceChildren(
-      h(
-        'div.jl-card-head',
-        swatch(markOf(report, links, id)),
-        h('b', about.title),
-        h('span.jl-muted.jl-grow', about.facts)
-      ),
-      ...(op
-        ? factsOf(report, links, op).map(([text, code]) => h(code ? 'code' : 'div', {}, code ? text : coded(text)))
-        : []),
-      askButtons(about.asks, kernel !== null, ask => {
-        this.close();
-        this.context.selection.question.emit({ ask, from: this.root });
-      }),
-      h(
-        'div.jl-note.jl-muted',
-        about.asks.length === 0
-          ? about.hint
-          : kernel
-            ? `${about.asks.length > 1 ? 'Each builds' : 'Builds'} both plans and measures them.`
-            : 'Measuring needs the kernel that ran this cell.'
-      )
-    );
     this.element.hidden = false;
     this.place(x, y);
+    if (isMenu) {
+      this.element.querySelector<HTMLElement>('button:not(:disabled)')?.focus({ preventScroll: true });
+    }
   }
 
   /** Within the panel, below the point; above it where there is no room. */
@@ -158,48 +144,4 @@ export class Card {
   private anchor: Element | null = null;
   private shown: string | null = null;
   private timer = 0;
-}
-
-/** Pure: shape and dtype, its bytes, what it shares a kernel with; [text, whether it is code]. */
-export function factsOf(report: Report, links: Links, op: Operation): [string, boolean][] {
-  const id = links.idOf(op.name, op.plan);
-  const inputs = op.inputs.map(input => links.op(links.idOf(input, op.plan))).filter(input => input !== undefined);
-  const readers = links
-    .readersOf(id)
-    .map(reader => links.op(reader))
-    .filter(reader => reader !== undefined);
-  const from = [...new Set(inputs.map(input => arrayType(input.dtype, input.shape)))].join(', ');
-  const type = arrayType(op.dtype, op.shape);
-  const size = arrayBytes(op.dtype, op.shape);
-  const fused = [...inputs, ...readers].filter(other => other.kernel !== null && other.kernel === op.kernel);
-  const temporary = report.temporaries.find(({ plan, name }) => plan === op.plan && name === op.name);
-  return [
-    [from ? `${from} → ${type}` : type, true],
-    size !== null && op.shape.length > 0 ? [`Its value is ${bytes(size)}.`, false] : null,
-    temporary?.reason ? [`Still reaches memory: ${sentence(temporary.reason.text)}`, false] : null,
-    fused.length ? [`Fused with ${named(fused)}.`, false] : null,
-    op.reason ? [sentence(`Not compiled: ${op.reason.text}`), false] : null,
-    [`In the graph: ${op.name} (${op.op})`, false]
-  ].filter(fact => fact !== null) as [string, boolean][];
-}
-
-/** "Sub (line 4), Sum and Div (line 6)" */
-function named(ops: readonly Operation[]): string {
-  const byLine = new Map<string, string[]>();
-  for (const op of new Set(ops)) {
-    put(byLine, whereOf(op), op.written);
-  }
-  return [...byLine].map(([where, names]) => `${names.join(' and ')}${where ? ` (${where})` : ''}`).join(', ');
-}
-
-function markOf(report: Report, links: Links, id: string): number | string {
-  const [cluster] = links.of(id).clusters;
-  const found = cluster === undefined ? undefined : links.cluster(cluster);
-  const [kernel] = links.of(id).kernels;
-  const own = kernel === undefined ? undefined : links.kernel(kernel);
-  return found
-    ? (colorsOf(report)(found.name, own?.name ?? null) ?? found.color)
-    : report.clusters.length
-      ? 'host'
-      : 'op';
 }

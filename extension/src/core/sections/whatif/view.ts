@@ -32,15 +32,7 @@ export class WhatIfView implements SectionView {
   constructor(
     private readonly section: Section,
     private readonly context: SectionContext
-  ) {
-    this.end = context.selection.question.connect(({ ask, from }) => {
-      // The panel beside the notebook and the one in the main area share a selection: one of them asks.
-      if (section.element.closest('.jl-panel') === from.closest('.jl-panel')) {
-        context.jump(section.place.id);
-        this.propose(ask);
-      }
-    });
-  }
+  ) {}
 
   show(report: Report, width: number, cell: CellState): void {
     if (report.cell.id !== this.report?.cell.id) {
@@ -69,7 +61,6 @@ export class WhatIfView implements SectionView {
   }
 
   dispose(): void {
-    this.end();
     this.endWaits();
   }
 
@@ -145,7 +136,7 @@ export class WhatIfView implements SectionView {
   }
 
   /** With the setting, says what it will run and waits for a yes. */
-  private propose(ask: Ask): void {
+  propose(ask: Ask): void {
     if (this.context.confirms) {
       this.proposed = ask;
       this.renderAsk();
@@ -282,7 +273,6 @@ export class WhatIfView implements SectionView {
   private readonly list = h('div.jl-cards');
   /** Answers that were asked for here, by their jobs. */
   private readonly waits = new Map<string, Wait>();
-  private readonly end: () => void;
   private readonly answers = new Map<string, Map<string, Job>>();
   /** The text that the cell had when a job was first heard of. */
   private readonly askedOf = new Map<string, string>();
