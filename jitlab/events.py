@@ -359,6 +359,8 @@ class AsPython:
     """Calls that run as Python because that takes less time: of which function or cell, what is said of it, in clauses, of
     which lines, and what would run compiled: of each trace its function, its number and that of its executable."""
 
+    label: ClassVar[str] = "as Python"
+
     function: str
     said: tuple[Message, ...]
     lines: tuple[Span, ...]
@@ -367,6 +369,26 @@ class AsPython:
     @property
     def text(self) -> str:
         return "; ".join(map(str, self.said))
+
+
+@dataclass(frozen=True, slots=True)
+class PythonStatement:
+    """A statement that runs as Python at each call: what `StatementRan` says of it."""
+
+    function: ClassVar[str] = ""
+
+    reason: str
+    said: Message
+    lines: tuple[Span, ...]
+    met: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.reason
+
+    @property
+    def text(self) -> str:
+        return str(self.said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,8 +490,12 @@ def collect() -> None:
 def _of_row(row: Row) -> Event:
     about, cell, start, end, context = row
     duration = end - start
-    if about.as_python is not None:
-        return CalledAsPython(cell=cell, about=about.as_python, start_ns=start, duration_ns=duration)
+    if isinstance(said := about.as_python, PythonStatement):
+        return StatementRan(
+            cell=cell, reason=said.reason, said=said.said, lines=said.lines, start_ns=start, duration_ns=duration, met=said.met
+        )
+    if said is not None:
+        return CalledAsPython(cell=cell, about=said, start_ns=start, duration_ns=duration)
     if about.tells_call:
         return FunctionCalled(
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
@@ -616,7 +642,7 @@ def _after_fork() -> None:
 
 
 #: What happens in every run.
-FREQUENT = frozenset({FunctionCalled, CalledAsPython, ClusterRan, HostOperationRan, ArrayCopied})
+FREQUENT = frozenset({FunctionCalled, CalledAsPython, ClusterRan, HostOperationRan, ArrayCopied, StatementRan})
 
 busy = Busy()
 _listeners: list[tuple[Listener, Taker | None]] = []

@@ -4,6 +4,7 @@ compares what the piece reads, else of Python that looks it up as the driver doe
 from __future__ import annotations
 
 import ctypes
+import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,17 +14,20 @@ import numpy as np
 from jitlab import events
 from jitlab.api.functions.native_entry import MAX_ENTRIES, warm_up
 from jitlab.api.settling import disturbed
-from jitlab.capture.drivers.driver import is_quiet
+from jitlab.capture.drivers.driver import is_quiet, is_told_by_parts
 from jitlab.capture.drivers.piece_traces import PieceTrace
+from jitlab.capture.drivers.run_events import emit_timed_call, said_of
 from jitlab.capture.drivers.trace import usable
 from jitlab.capture.guards.described_calls import Described, Undescribed
 from jitlab.capture.guards.described_lookups import DescribedLookup
 from jitlab.capture.rewrite import stitched_code
 from jitlab.capture.rewrite.body_code import Body
+from jitlab.capture.rewrite.piece_statements import Segment
 from jitlab.capture.rewrite.stitched_code import PieceAt, Unwritten
 from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
 from jitlab.ops.random_draws import set_random_states
 from jitlab.runtime import Executable
+from jitlab.support.native_call_log import About
 
 #: What a piece gives that does not serve.
 _NONE: Any = type("NotServed", (), {"__repr__": lambda self: "<not served>"})()
@@ -54,6 +58,7 @@ class Piece:
             self.missed()
             return _NONE
         states = trace.states(gathered[0])
+        started = time.perf_counter_ns() if events.active() else 0
         try:
             ((given, _, _),) = trace.perform(*gathered, cells)
         except Exception:  # Python raises what there is to raise
@@ -61,6 +66,8 @@ class Piece:
             self.missed()
             return _NONE
         trace.costs.called()
+        if started:
+            emit_timed_call(trace.name, trace, started)
         if trace not in self.entries and len(self.entries) < MAX_ENTRIES:
             self.entries.append(trace)
             disturbed()
@@ -101,28 +108,56 @@ def _form(trace: PieceTrace, at: PieceAt, values: Sequence[Any], found: Sequence
 
 
 class Stitched:
-    """The function, and its pieces. `again`: a reference to what asks the driver again, once pieces do not serve."""
+    """The function, `told` that tells of its statements, too, and its pieces. `again`: a reference to what asks the driver
+    again, once pieces do not serve."""
 
     def __init__(self, body: Body, again: Callable[[], Callable[[], None] | None]) -> None:
         code, pieces = stitched_code.written(body)
+        self._abouts: list[About] = []  # what notes of statements are about
+        told, _ = stitched_code.written(body, self._number)
         self.misses, self.again = 0, again
         self.pieces = [Piece(at, self.missed) for at in pieces]
         known = {piece.at.name: piece.cell for piece in self.pieces}
-        names = (stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET)
-        for name, value in zip(names, (_NONE, *_quiet(body)), strict=True):
+        names = (
+            stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET, stitched_code.CLOCK,
+            stitched_code.NOTED,
+        )  # fmt: skip
+        for name, value in zip(names, (_NONE, *_quiet(body), time.perf_counter_ns, self._note), strict=True):
             known[name] = types.CellType(value)
         for trace in (trace for piece in self.pieces for trace in piece.traces):
             if not trace.is_warm:
                 warm_up(trace)
-        own = body.function
-        free = [known.get(name) or body.free.get(name) or body.free[body.unmangled(name)] for name in code.co_freevars]
-        self.function = types.FunctionType(code, own.__globals__, body.name, own.__defaults__, tuple(free))
-        self.function.__kwdefaults__ = own.__kwdefaults__
+        self.function, self.told = (_function(body, each, known) for each in (code, told))
+
+    def _number(self, here: Segment, at: int, in_parts: bool) -> int | None:
+        """The number of a statement that Python runs, of which there is something to say."""
+        statement = here.statements[at]
+        reason, parts = statement.plain_reason or here.retired.get(at), statement.known_parts
+        if reason is None or (in_parts and parts is not None and is_told_by_parts(statement, parts, reason)):
+            return None
+        said = said_of(statement, reason)
+        if said is None:
+            return None
+        self._abouts.append(About("", 0, (), False, None, as_python=said))
+        return len(self._abouts) - 1
+
+    def _note(self, number: int, started_ns: int) -> None:
+        """A statement has run since then."""
+        if events.active():
+            events.note(self._abouts[number], started_ns, time.perf_counter_ns())
 
     def missed(self) -> None:
         self.misses += 1
         if self.misses == MISSES and (ask := self.again()) is not None:
             ask()
+
+
+def _function(body: Body, code: types.CodeType, known: dict[str, types.CellType]) -> types.FunctionType:
+    own = body.function
+    free = [known.get(name) or body.free.get(name) or body.free[body.unmangled(name)] for name in code.co_freevars]
+    made = types.FunctionType(code, own.__globals__, body.name, own.__defaults__, tuple(free))
+    made.__kwdefaults__ = own.__kwdefaults__
+    return made
 
 
 def _quiet(body: Body) -> tuple[Callable[[], Any], Any, Callable[[], bool]]:

@@ -23,7 +23,7 @@ from jitlab.support import locks
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
-from .build.spans import AS_PYTHON, Lane, Span
+from .build.spans import Lane, Span
 from .duration_samples import Samples
 from .load import Load
 
@@ -314,7 +314,7 @@ class Recording:
         about = calls.about
         if about.as_python is not None:
             self.count += len(calls)
-            self._settled(about.as_python).add(int(calls.durations.sum()), calls=len(calls))
+            self._run_by_python(about.as_python).add(int(calls.durations.sum()), calls=len(calls))
         if about.tells_call:
             self.count += len(calls)
             self.functions[about.function, about.trace].add_calls(calls.starts, calls.durations)
@@ -352,7 +352,14 @@ class Recording:
     def _called_as_python(self, event: events.CalledAsPython) -> None:
         about = event.about
         self._settled(about).add(event.duration_ns)
-        self._span("compiled", event, about.text, AS_PYTHON, "statement", lines=about.lines)
+        self._span("compiled", event, about.text, about.label, "statement", lines=about.lines)
+
+    def _run_by_python(self, said: events.AsPython | events.PythonStatement) -> Tally:
+        if isinstance(said, events.AsPython):
+            return self._settled(said)
+        tally = self._replaced((said.reason, said.said, said.lines))
+        tally.add_met(said.met)
+        return tally
 
     def _settled(self, about: events.AsPython) -> Tally:
         known = about in self.as_python or len(self.as_python) < DISTINCT

@@ -55,8 +55,8 @@ class Launched:
 @dataclass(frozen=True, slots=True)
 class About:
     """What notes are about. `tells_call`: they are of calls of the whole function, not of its plan alone; `plan`: gives what
-    runs on the Python way the plan that a C function ran, None where it did itself; `as_python`: Python runs such calls: what
-    the event says of them."""
+    runs on the Python way the plan that a C function ran, None where it did itself; `as_python`: Python runs such calls, or
+    the statement that the notes are of: what the event says of them."""
 
     function: str
     trace: int

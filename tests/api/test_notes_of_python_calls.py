@@ -6,8 +6,13 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.api.settling import PYTHON
+from jitlab.capture.drivers import function_body
 from jitlab.notebook.rpc.link import Bulk
 from jitlab.report.recording import Recording
+
+
+class Log(list):
+    """What is appended to is put off for lists alone."""
 
 
 @pytest.fixture
@@ -89,3 +94,35 @@ def test_the_panel_counts_them_as_what_they_are(recording):
     each = list(events.each(calls))
     assert len(each) == 40 and {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
     assert sum(event.duration_ns for event in each) == int(calls.durations.sum())
+
+
+def test_a_function_with_its_pieces_in_line_tells_of_pieces_and_statements_alike(recording, stays_compiled):
+    log = Log()
+
+    @jl.jit
+    def f(x):
+        y = x * 2 + 1
+        log.append(len(y))
+        if len(log) > 3:
+            log.clear()
+        return y * 3 - 1
+
+    for _ in range(20):
+        f(np.ones(6))
+    assert f._stitched is not None
+    events.collect()
+    before = {key[2][0][1]: tally.calls for key, tally in recording.statements.items()}
+    pieces = sum(tally.calls for tally in recording.functions.values())
+    ran = []
+    runs, function_body.run_body = function_body.run_body, lambda *args: ran.append(args)
+    try:
+        for _ in range(40):
+            np.testing.assert_array_equal(f(np.ones(6)), np.full(6, 8.0))
+    finally:
+        function_body.run_body = runs
+    events.collect()
+    after = {key[2][0][1]: tally.calls for key, tally in recording.statements.items()}
+    line = f.python_function.__code__.co_firstlineno + 3
+    assert not ran and after[line] == before[line] + 40
+    assert sum(tally.calls for tally in recording.functions.values()) == pieces + 80
+    assert all(tally.ns > 0 for key, tally in recording.statements.items() if key[2][0][1] == line)

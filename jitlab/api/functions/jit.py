@@ -587,14 +587,14 @@ class Jit(SizeFamilies, Deciding):
 
     @property
     def _runs_stitched(self) -> bool:
-        return self._stitched is not None and not events.active()
+        return self._stitched is not None and (not events.active() or events.in_bulk())
 
     def _stitched_call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         assert self._stitched is not None
         settling.here.is_in_pieces = settling.here.is_stitched = True
         before, outside.unmarked = outside.unmarked, True
         try:
-            return self._stitched.function(*args, **kwargs)
+            return (self._stitched.told if events.active() else self._stitched.function)(*args, **kwargs)
         finally:
             outside.unmarked = before
 

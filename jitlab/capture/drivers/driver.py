@@ -138,6 +138,11 @@ class _Iterator:
         return self.iterator
 
 
+def is_told_by_parts(statement: Statement, parts: Parts, reason: Refusal) -> bool:
+    """Do the blocks of a loop, a branch or a `with` say all that there is to say of it?"""
+    return statement.is_loop or isinstance(parts, Scoped) or (reason.source is None and reason.code in _TOLD_BY_PARTS)
+
+
 def is_quiet() -> bool:
     """Is NumPy asked for nothing that compiled code does not do where it meets a floating-point error?"""
     return _QUIET.issuperset(np.geterr().values()) and not warnings_raise()
@@ -489,7 +494,7 @@ class Driver:
         parts = statement.parts()
         if parts is None:
             return self.replace(at, 1, reason)
-        if not (statement.is_loop or isinstance(parts, Scoped) or reason.source is None and reason.code in _TOLD_BY_PARTS):
+        if not is_told_by_parts(statement, parts, reason):
             self.observer.ran(statement, reason, time.perf_counter_ns())
         return 1, self.parts(parts)
 

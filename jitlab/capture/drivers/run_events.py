@@ -78,6 +78,16 @@ def is_quiet(statement: Statement, reason: Refusal) -> bool:
     return isinstance(statement.node, _QUIET) and reason.source is None
 
 
+def said_of(statement: Statement, reason: Refusal) -> events.PythonStatement | None:
+    """What the event says where Python runs a statement; None: nothing."""
+    if is_quiet(statement, reason):
+        return None
+    lines = spans(statement.source)
+    if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
+        lines += spans(reason.source)  # in a function that it calls
+    return events.PythonStatement(reason.code, reason.said, tuple(lines), reason.met)
+
+
 def give_out(given: GivenOut, names: MutableMapping[str, Any]) -> None:
     """Assign the names, and do what was put off, in order."""
     for bound, effect, values in given:
@@ -99,12 +109,8 @@ class Observer:
 
     def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
         """Python ran a statement, or runs the loop or branch that it is."""
-        if not events.active() or is_quiet(statement, reason):
-            return
-        lines = spans(statement.source)
-        if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
-            lines += spans(reason.source)  # in a function that it calls
-        emit_statement(reason.code, reason.said, lines, started, ended_ns=ended, met=reason.met)
+        if events.active() and (said := said_of(statement, reason)) is not None:
+            emit_statement(said.reason, said.said, said.lines, started, ended_ns=ended, met=said.met)
 
     def helper(self, function: Any) -> Any:
         """What runs a function in pieces of its own; None: Python does."""

@@ -9,6 +9,11 @@ after:  if (made := piece_0(x)) is not NONE: y = made
         if (state() is QUIET or is_quiet()) and (made := piece_1(y)) is not NONE: return made
         else: return y * 3 - 1
 
+Where somebody is told of runs, a statement of Python's is
+        started = clock()
+        try: print(len(y))
+        finally: noted(0, started)
+
 So what a piece does not serve Python runs as it stands. A piece is called where all that it reads is bound for certain, and,
 after anything of Python's, where NumPy is asked to be quiet about floating-point errors.
 """
@@ -18,7 +23,7 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from jitlab.capture.drivers.piece_traces import PieceTrace
 from jitlab.errors import Signal
@@ -33,8 +38,14 @@ from .piece_statements import RESULT, RETURN, Condition, Loop, Parts, Segment, S
 Names = frozenset[str]
 
 #: Names of the written function: what a piece gave, what none gives, NumPy's state for errors, the quiet one, and what looks at
-#: another.
-MADE, NONE, STATE, QUIET, IS_QUIET = (f"__jl_{name}__" for name in ("made", "none", "state", "quiet", "is_quiet"))
+#: another; when a statement began, the clock, and what notes it.
+MADE, NONE, STATE, QUIET, IS_QUIET, STARTED, CLOCK, NOTED = (
+    f"__jl_{name}__" for name in ("made", "none", "state", "quiet", "is_quiet", "started", "clock", "noted")
+)
+
+#: The number that notes of a statement go by, which stands there in its segment, and whose blocks are written out (True), or
+#: which Python runs whole; None: nothing is said of it.
+Number = Callable[[Segment, int, bool], "int | None"]
 
 
 class Unwritten(Signal):
@@ -51,9 +62,9 @@ class PieceAt:
     outputs: tuple[str, ...]
 
 
-def written(body: Body) -> tuple[types.CodeType, list[PieceAt]]:
+def written(body: Body, number: Number = lambda here, at, in_parts: None) -> tuple[types.CodeType, list[PieceAt]]:
     """The code of the function, whose free names are those of the pieces, those above and the user's; and the pieces."""
-    writer = _Writer(body)
+    writer = _Writer(body, number)
     given = copy.deepcopy(body.arguments)
     given.defaults, given.kw_defaults = [], [None for _ in given.kwonlyargs]
     for argument in trees.walk(given):
@@ -68,13 +79,13 @@ def written(body: Body) -> tuple[types.CodeType, list[PieceAt]]:
     outer: list[ast.stmt] = [ast.Global(sorted(body.globals))] if body.globals else []
     outer += [ast.Nonlocal(sorted(body.nonlocals))] if body.nonlocals else []
     definition = ast.copy_location(function_node(body.inner_name, given, [*outer, *statements]), first)
-    around = (*(piece.name for piece in writer.pieces), NONE, STATE, QUIET, IS_QUIET)
+    around = (*(piece.name for piece in writer.pieces), NONE, STATE, QUIET, IS_QUIET, CLOCK, NOTED)
     return body.inner_code(definition, frozenset(), around), writer.pieces
 
 
 class _Writer:
-    def __init__(self, body: Body) -> None:
-        self.body, self.pieces = body, list[PieceAt]()
+    def __init__(self, body: Body, number: Number) -> None:
+        self.body, self.number, self.pieces = body, number, list[PieceAt]()
         self.outputs: list[str] = []  # of the pieces
 
     def segment(self, segment: Segment, bound: Names, *, after_python: bool) -> list[ast.stmt]:
@@ -93,10 +104,10 @@ class _Writer:
                 own, length = piece
                 made += own
             elif statement.step is not None and statement.step.exposed:
-                made.append(copy.deepcopy(statement.rest().node))
+                made += self.noted(here, at, copy.deepcopy(statement.rest().node))
                 after_python, length = True, _end_of_group(here, at) + 1 - at
             else:
-                made += self.plain(statement, bound)
+                made += self.plain(here, at, bound)
                 after_python, length = True, 1
             bound = self.bound_after(here.statements[at : at + length], bound, piece is not None)
             last, at = here.statements[at + length - 1], at + length
@@ -163,10 +174,19 @@ class _Writer:
         return made or [ast.Pass()]
 
     # ---- what is Python's
-    def plain(self, statement: Statement, bound: Names) -> list[ast.stmt]:
+    def noted(self, here: Segment, at: int, node: ast.stmt) -> list[ast.stmt]:
+        """A statement, and the note of it."""
+        number = self.number(here, at, False)
+        if number is None:
+            return [node]
+        started = _assign([STARTED], ast.Call(_name(CLOCK), [], []))
+        return [_at(node, started), _at(node, ast.Try([node], [], [], [_note(number, _name(STARTED))]))]
+
+    def plain(self, here: Segment, at: int, bound: Names) -> list[ast.stmt]:
+        statement = here.statements[at]
         node, parts = statement.node, statement.known_parts
         if parts is None or not any(map(_has_pieces, parts.segments)):
-            return [copy.deepcopy(node)]
+            return self.noted(here, at, copy.deepcopy(node))
         before = self.segment(parts.before, bound, after_python=True)
         match node, parts:
             case ast.If(), Condition():
@@ -186,7 +206,9 @@ class _Writer:
                 made = self.tried(node, parts, bound)
             case _:
                 raise Unwritten
-        return [*before, _at(node, made)]
+        number = self.number(here, at, True)
+        told = [] if number is None else [_at(node, _note(number, ast.Call(_name(CLOCK), [], [])))]
+        return [*told, *before, _at(node, made)]
 
     def tried(self, node: ast.Try, parts: Wrapped, bound: Names) -> ast.stmt:
         left = list(parts.blocks)
@@ -257,6 +279,10 @@ def _assign(names: Sequence[str], value: ast.expr) -> ast.stmt:
     return ast.Assign([_name(name, ast.Store()) for name in names], value)
 
 
+def _note(number: int, started: ast.expr) -> ast.stmt:
+    return ast.Expr(ast.Call(_name(NOTED), [ast.Constant(number), started], []))
+
+
 def _at(place: ast.stmt, made: ast.stmt) -> ast.stmt:
     """What was written, where a statement stands; the user's own parts of it stay where they are."""
     for part in ast.walk(made):
@@ -266,4 +292,4 @@ def _at(place: ast.stmt, made: ast.stmt) -> ast.stmt:
     return made
 
 
-__all__ = ["IS_QUIET", "NONE", "QUIET", "STATE", "PieceAt", "Unwritten", "written"]
+__all__ = ["CLOCK", "IS_QUIET", "NONE", "NOTED", "QUIET", "STATE", "PieceAt", "Unwritten", "written"]

@@ -9,9 +9,6 @@ from jitlab import events
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 
-#: What a span is called of a call that runs as Python because that takes less time.
-AS_PYTHON = "as Python"
-
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -44,7 +41,8 @@ class _Noted:
         if (as_python := about.as_python) is not None:
             kept = zip(self.calls.starts[self.first :].tolist(), self.calls.durations[self.first :].tolist(), strict=True)
             for start, duration in kept:
-                yield Span(as_python.text, AS_PYTHON, "statement", start, duration, as_python.function, lines=as_python.lines)
+                said = as_python.text, as_python.label
+                yield Span(*said, "statement", start, duration, as_python.function, lines=as_python.lines)
         for launch, starts, durations, kernels in self.calls.launches():
             launched = zip(*(part[self.first :].tolist() for part in (starts, durations, kernels)), strict=True)
             for start, duration, times in launched:
