@@ -190,6 +190,11 @@ class Hooks:
         result = _AUGMENTED[operator_name](value, operand)
         return result if capture is None else capture.unload(result)
 
+    def stepped(self, given: Any, operator_name: str, value: Any, operand: Any) -> Any:
+        """`owner.name op= operand`, of a statement that is put off: what is stored."""
+        given.loaded = value
+        return self.augmented(operator_name, value, operand)
+
     def place(self, owner: Any) -> Any:
         """The object of a store `owner[...] = v` or `owner.name = v`."""
         capture = current_capture()

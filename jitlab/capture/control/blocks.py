@@ -17,6 +17,7 @@ from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.tensor import Cell, inaccessible
+from jitlab.errors import Signal
 from jitlab.ir import Graph, Node, NotRolled, current_bounds
 from jitlab.ops.leaf_operations import Constant, Length, Parameter
 from jitlab.support.lazy_dataclass import dataclass
@@ -26,6 +27,14 @@ from .purity import IMMUTABLE, READING, assigns_outside
 
 if TYPE_CHECKING:
     from jitlab.capture.tracers.arrays import Arrays
+
+
+class Again(Signal):
+    """A loop's body has to be traced once more, with what has been learnt. `tracer`: of that loop, None for the innermost."""
+
+    def __init__(self, tracer: Any = None) -> None:
+        super().__init__()
+        self.tracer = tracer
 
 
 class BodyGraph(Graph):

@@ -62,7 +62,7 @@ def watch(capture: Arrays, name: str, operands: Sequence[Any], result: Tensor) -
     if name in _DIVISIONS:
         _watch_divisor(capture, operands[1])
     if name in _EXACT and not _is_exact(capture, name, operands):
-        sizes = [cast(as_node(capture.lower(x)), np.float64) for x in operands]
+        sizes = [cast(as_node(_lowered(capture, x)), np.float64) for x in operands]
         _take_over(capture, _or(*(_is_large(x, _EXACT_FLOATS) for x in sizes)), "large_int")
     if result.dtype.kind == "i":
         ranges = [range_of(capture, x) for x in operands]
@@ -70,12 +70,23 @@ def watch(capture: Arrays, name: str, operands: Sequence[Any], result: Tensor) -
         if found is not None and -(2**63) <= found[0] and found[1] < 2**63:
             capture.ranges[result.node()] = found
         elif name in _GROWING and not _is_step(name, ranges):
-            _take_over(capture, _GROWING[name](*(cast(as_node(capture.lower(x)), np.float64) for x in operands)), "large_int")
+            sizes = [cast(as_node(_lowered(capture, x)), np.float64) for x in operands]
+            _take_over(capture, _GROWING[name](*sizes), "large_int")
     elif name == "pow" and result.dtype.kind == "f":  # too large, or a complex number
-        finite = [elementwise(IsFinite(), capture.lower(x)) for x in (*operands, result)]
+        finite = [elementwise(IsFinite(), _lowered(capture, x)) for x in (*operands, result)]
         wrong = _and(_and(*finite[:2]), elementwise(LogicalNot(), finite[2]))
         roots = is_root_of_none(*map(capture.lower, operands))
         _take_over(capture, _or(wrong, roots), "large_power")
+
+
+def _lowered(capture: Arrays, x: Any) -> Any:
+    """The operand, for a rule. A Python number of the caller's stays one that each run takes anew."""
+    if isinstance(x, Number) and type(x.value) in (int, float):
+        try:
+            return x.capture.number_node(x, np.dtype(type(x.value))).node()
+        except OverflowError:
+            pass
+    return capture.lower(x)
 
 
 def _is_exact(capture: Arrays, name: str, operands: Sequence[Any]) -> bool:
@@ -105,7 +116,7 @@ def divisor_of(name: str, operands: Sequence[Any]) -> Any:
 def _watch_divisor(capture: Arrays, x: Any) -> None:
     known = range_of(capture, x)
     if isinstance(x, (Tensor, Number)) and not (known is not None and (known[0] > 0 or known[1] < 0)):
-        _take_over(capture, elementwise(Equal(), capture.lower(x), 0), "by_zero")
+        _take_over(capture, elementwise(Equal(), _lowered(capture, x), 0), "by_zero")
 
 
 def watch_int(capture: Arrays, x: Tensor) -> None:
@@ -140,7 +151,7 @@ def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: n
         for x in operands:
             known = range_of(capture, x) if type(x) is Tensor and x.weak is int else (0, 0)
             if known is None or known[0] < least or known[1] > most:
-                node = capture.lower(x)
+                node = _lowered(capture, x)
                 wrong = elementwise(LogicalOr(), elementwise(Less(), node, least), elementwise(Greater(), node, most))
                 _take_over(capture, wrong, "large_int")
 

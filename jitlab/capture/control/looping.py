@@ -36,7 +36,7 @@ from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.symbolic import LoopIndex
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.capture.tracers.tensor_array import TensorArray, Unprepared
-from jitlab.errors import ControlFlowError, ControlFlowTypeError, ControlFlowValueError, Signal
+from jitlab.errors import ControlFlowError, ControlFlowTypeError, ControlFlowValueError
 from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, Poly, Symbolic, plain, poly
 from jitlab.ops.build_nodes import apply, constant, elementwise
 from jitlab.ops.control_flow import Loop
@@ -47,7 +47,7 @@ from jitlab.ops.layout.creation import Fill
 from jitlab.ops.leaf_operations import Parameter
 from jitlab.support.lazy_dataclass import dataclass
 
-from .blocks import Block, again, block, close
+from .blocks import Again, Block, again, block, close
 from .conditions import condition, condition_node, left, run
 from .exactness import watch_turns
 from .jumps import Mixed, Outcome, Returned
@@ -111,10 +111,6 @@ class Test:
 Traced = tuple[Side, list[str], Bound, Any, Test | None]
 
 
-class Again(Signal):
-    """The body has to be traced once more, with what has been learnt."""
-
-
 class LoopTracer:
     """One loop while it becomes a node. `must`: it has no other form, so what does not fit together is the user's error."""
 
@@ -151,7 +147,9 @@ class LoopTracer:
                 try:
                     with capture.effects.once_more() if number else nullcontext():
                         found = self.once()
-                except (Again, Unprepared):
+                except (Again, Unprepared) as signal:
+                    if getattr(signal, "tracer", None) not in (None, self):
+                        raise
                     self.prepare()
                     capture.effects.back_to(done)
                     continue

@@ -23,6 +23,7 @@ from jitlab.capture.tracers.tensor import Tensor, current_capture, no_value
 from jitlab.errors import InvalidArgumentError, Unfit
 from jitlab.ir import NotRolled, Symbolic
 
+from .blocks import Again
 from .conditions import FEW, Body, capture_of, is_traced, left, run, tensor_of
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
 from .jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
@@ -123,6 +124,8 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
             if not has_numbers:
                 raise
             kept = refusal
+        except Again:  # of a loop around it
+            raise
         except Exception as error:
             if must:
                 raise

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.control.blocks import Again
 from jitlab.capture.control.iterables import Counting
 from jitlab.capture.control.purity import (
     BY_VALUE,
@@ -114,6 +115,8 @@ class CellCapture(ObjectsOfTheUser):
         with super().inside(function):
             try:
                 yield
+            except Again:  # nothing has ended
+                raise
             except Exception:
                 if len(self.functions) == self.own_functions + 1:
                     self.helper = function

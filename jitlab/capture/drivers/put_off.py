@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.control.blocks import Again
 from jitlab.capture.control.purity import is_plain_key
+from jitlab.capture.guards.leaves import LeafType, Mismatch, is_leaf, joined, leaf_type
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import here
 from jitlab.capture.state import NOTHING_STORED
@@ -33,7 +35,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .piece_traces import RECEIVERS, EndPiece, Given, Namespace, Receiver, StoresOutside
 from .trace import Build, Structure
-from .turns import Made, Same, Together, Turns, Unlogged, at_root, blocks_of_turn, in_loop, is_handed_on, may_log
+from .turns import Field, Made, Same, Together, Turns, Unlogged, at_root, blocks_of_turn, in_loop, is_handed_on, may_log
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -70,6 +72,7 @@ class Token:
     attribute: str = ""
     keys_from: int = 0  # the values from here on are keys
     is_own: bool = False  # the receiver is a list that the call makes and gives: nobody can tell
+    loaded: Any = None  # of `owner.name op= v`: what stood there
 
     def put_off(self, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         self.putting.add(self, effect, values, around)
@@ -92,21 +95,25 @@ class PutOff:
     of_turns: dict[int, Any] = field(default_factory=dict)  # by their ids, what turns made and gave: nobody else may get it
     filled: dict[int, list[Any]] = field(default_factory=dict)  # by their ids, lists of the call's own that got something
     is_seen: bool = False  # something is given out that somebody may look at
+    nodes: dict[tuple[int, str], Node] = field(default_factory=dict)  # of numbers stored outside of all blocks
+    #: By object and name, attributes that loops store and read, which a turn takes from the one before, and of which type they
+    #: have to be. What is learnt of them stays when a body is traced again.
+    carried: dict[tuple[int, str], LeafType | None] = field(default_factory=dict)
 
     def mark(self) -> Any:
         turns = self.effects[-1] if self.effects else None
         return (
             list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
             list(self.given), list(self.containers), self.first_node, set(self.found), dict(self.of_turns),
-            dict(self.filled), self.is_seen, turns.state() if isinstance(turns, Turns) else None,
+            dict(self.filled), self.is_seen, dict(self.nodes), turns.state() if isinstance(turns, Turns) else None,
         )  # fmt: skip
 
     def rollback(self, mark: Any) -> None:
         """Forget what was put off since `mark`; all of it where that was before the first."""
         (
             self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
-            self.first_node, self.found, self.of_turns, self.filled, self.is_seen, state,
-        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, False, None)  # fmt: skip
+            self.first_node, self.found, self.of_turns, self.filled, self.is_seen, self.nodes, state,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, False, {}, None)  # fmt: skip
         if state is not None:
             self.effects[-1].restore(state)
 
@@ -139,10 +146,52 @@ class PutOff:
             return False
         if not isinstance(getattr(owner, "__dict__", None), dict) or not _looks_up_plainly(kind):
             return False
-        if in_loop(self.capture) and not {(id(owner), name), (id(owner), "__dict__")}.isdisjoint(self._looked_at()):
-            return False  # a turn reads what the one before has stored
         found, sets = _in_class(kind, name), _in_class(kind, "__setattr__")
         return sets is _in_class(object, "__setattr__") and (found is None or not hasattr(type(found), "__set__"))
+
+    def _check_carried(self, owner: Any, name: str) -> None:
+        """A turn that reads what the one before has stored takes it from there, where it is a number."""
+        key, looked_at = (id(owner), name), self._looked_at()
+        if key in self.carried or {key, (id(owner), "__dict__")}.isdisjoint(looked_at):
+            return
+        if key in looked_at and is_number(self.stored.get(key, getattr(owner, name, None))):
+            self.carry(key)
+        raise self._refusal("attribute", owner)
+
+    def carry(self, key: tuple[int, str], kind: LeafType | None = None) -> None:
+        """The outermost loop is traced again, which carries it."""
+        self.carried[key] = kind
+        raise Again(self.capture.tracers[0])
+
+    def _store_field(self, owner: Any, name: str, value: Any) -> None:
+        """A number is stored under an attribute, in a block. Raises Unlogged where it cannot be carried."""
+        key, field = (id(owner), name), self.stored.get((id(owner), name))
+        mine = number_type(value)
+        try:
+            if not isinstance(field, Field):
+                field = self._begun(owner, name, None if in_loop(self.capture) else mine)
+            both = joined(field.kind, mine, kinds=True)
+        except Mismatch:
+            raise Unlogged from None
+        if both != field.kind:
+            if not in_loop(self.capture):
+                raise Unlogged
+            self.carry(key, both)
+        field.write(value)
+
+    def _begun(self, owner: Any, name: str, other: LeafType | None = None) -> Field:
+        """The number that stands for an attribute in blocks from now on. `other`: of a value that it has to hold, too."""
+        capture, key = self.capture, (id(owner), name)
+        capture.effects.undo.append(partial(self.rollback, self.mark()))
+        first = self.stored.get(key, NOTHING_STORED)
+        if first is NOTHING_STORED:
+            if not hasattr(owner, name):
+                raise Unlogged
+            first = capture.load_attribute(getattr(owner, name), owner, name)
+        kind = self.carried.get(key) or number_type(first)
+        made = Field(capture, first, self.nodes.get(key), kind if other is None else joined(kind, other, kinds=True))
+        self.stored[key], self.owners[id(owner)] = made, owner
+        return made
 
     def _looked_at(self) -> set[Any]:
         """Attributes that were read, or hold what got something, and containers that hold what did."""
@@ -192,6 +241,10 @@ class PutOff:
     # ---- it is
     def add(self, token: Token, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         capture = self.capture
+        if token.loaded is not None and token.loaded is values[0] and self._is_in_place(token, values[0]):
+            return
+        if token.kind == "attribute" and in_loop(capture):
+            self._check_carried(token.receiver, token.attribute)
         if capture.blocks:
             capture.effects.undo.append(partial(self.rollback, self.mark()))
         shown = token.is_text or token.kind == "print"
@@ -214,8 +267,39 @@ class PutOff:
                 structure.of(value)  # what can't be given ends the piece before it
             self.effects.append(Effect(function, (receiver, *values), dict(capture.assigned), token.kind, here()))
         if token.kind == "attribute":
-            self.stored[id(receiver), token.attribute] = UNKNOWN if token.is_text or capture.blocks else values[0]
-            self.owners[id(receiver)] = receiver
+            self._is_stored(receiver, token.attribute, UNKNOWN if token.is_text else values[0])
+
+    def _is_stored(self, owner: Any, name: str, value: Any) -> None:
+        """An attribute will hold a value from here on."""
+        key = id(owner), name
+        self.nodes.pop(key, None)
+        if not self.capture.blocks:
+            self.stored[key] = value
+            if isinstance(value, Tensor) and value.is_scalar:
+                self.nodes[key] = value.node()
+        elif in_loop(self.capture):
+            if key in self.carried:
+                try:
+                    self._store_field(owner, name, value)
+                except Unlogged:
+                    raise self._refusal("attribute", owner) from None
+            else:
+                self.stored[key] = UNKNOWN
+        else:
+            try:
+                self._store_field(owner, name, value)
+            except Unlogged:
+                self.stored[key] = UNKNOWN
+        self.owners[id(owner)] = owner
+
+    def _is_in_place(self, token: Token, x: Any) -> bool:
+        """`owner.name op= v` has changed an array, and stores the array that is there: nothing else is left to do."""
+        owner, name = token.receiver, token.attribute
+        if not isinstance(x, Tensor) or x.is_scalar or name not in vars(owner) or (id(owner), name) in self.stored:
+            return False
+        for kind in type(owner).__mro__[:-1]:
+            self.capture.inherits(kind, name)
+        return True
 
     def _log(
         self, token: Token, function: types.FunctionType, values: Sequence[Any], hashed: Sequence[bool], structure: Structure
@@ -339,14 +423,22 @@ class PutOff:
 
     def value_of(self, owner: Any, name: str) -> Any:
         """What an attribute will hold, NOTHING_STORED where nothing is put into it."""
-        if id(owner) in self.owners:
-            if name == "__dict__":
-                raise EndPiece("effect", "reads_given", owner=a_kind(owner))
-            value = self.stored.get((id(owner), name), NOTHING_STORED)
-            if value is UNKNOWN:
-                raise EndPiece("effect", "reads_given", owner=a_kind(owner))
-            return value
-        return NOTHING_STORED
+        key, is_turn = (id(owner), name), in_loop(self.capture)
+        if is_turn and key in self.carried and not isinstance(self.stored.get(key), Field):
+            try:
+                self._begun(owner, name)
+            except Unlogged:
+                raise EndPiece("effect", "reads_given", owner=a_kind(owner)) from None
+        if id(owner) not in self.owners:
+            return NOTHING_STORED
+        value = self.stored.get(key, NOTHING_STORED)
+        if value is UNKNOWN and is_turn and key not in self.carried:
+            self.carry(key)
+        if value is UNKNOWN or name == "__dict__":
+            raise EndPiece("effect", "reads_given", owner=a_kind(owner))
+        if is_turn and value is not NOTHING_STORED:
+            self.found.add(key)
+        return value.read() if isinstance(value, Field) else value
 
     def before_reading(self, container: Any) -> None:
         if id(container) in self.changed:
@@ -403,6 +495,17 @@ class PutOff:
             for _, original, place, _ in capture.mirrors.values():
                 if type(original) is dict:
                     yield place.code, f"{capture.places[number].code}.__dict__"
+
+
+def is_number(x: Any) -> bool:
+    """A Python number or a NumPy scalar, of a known or an unknown value."""
+    return is_leaf(x) and leaf_type(x).is_scalar
+
+
+def number_type(x: Any) -> LeafType:
+    if not is_number(x):
+        raise Unlogged
+    return leaf_type(x)
 
 
 def _looks_up_plainly(kind: type) -> bool:

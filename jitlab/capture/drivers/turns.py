@@ -9,7 +9,8 @@ A log is of the statements that stand behind one another in a block; where there
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from itertools import repeat
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture.control.blocks import Block
-from jitlab.capture.control.number_kinds import kind_node
-from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS, leaf_node, leaf_type
+from jitlab.capture.control.number_kinds import check_exact, give_kinds, kind_node
+from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS, LeafType, fitted, fresh, leaf_node, leaf_type
+from jitlab.capture.tracers.number import Number, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.ir import ArrayType, Moving, Node, Source, as_length
 from jitlab.ops.build_nodes import constant, elementwise
@@ -79,6 +81,63 @@ class Together:
 
 
 Made = Logged | Same | Together
+
+
+class Field:
+    """A number that blocks store, under an attribute or a key: what a turn stores the next one reads. `kind`: its type."""
+
+    def __init__(self, capture: CellCapture, first: Any, node: Node | None, kind: LeafType) -> None:
+        """`first`: what is there, of which `node` is the value where it was computed."""
+        self.kind = kind
+        if not isinstance(first, Tensor):
+            check_exact(capture, first, kind)
+        elif leaf_type(first).dtype != kind.dtype:
+            raise Unlogged
+        if isinstance(first, Number) and kind.weak is int:  # what grows by small steps stays below 64 bits
+            if not _is_small(first.value):
+                raise Unlogged
+            capture.guard_number(derived(capture, _is_small, first))
+        with _at_root(capture):
+            self.value = Cell(capture, fitted(node or self._root_node(capture, first), kind))
+            self.which = Cell(capture, self._root_kind(capture, first)) if kind.among else None
+
+    def _root_node(self, capture: CellCapture, first: Any) -> Node:
+        if isinstance(first, Number):
+            first = capture.number_node(first, leaf_type(first).dtype)
+        return at_root(capture, first._cell) if isinstance(first, Tensor) else leaf_node(first)
+
+    def _root_kind(self, capture: CellCapture, first: Any) -> Node:
+        kinds = first._cell.kinds if isinstance(first, Tensor) else None
+        return constant(np.int64(leaf_type(first).kind)) if kinds is None else kinds.which
+
+    def read(self) -> Tensor:
+        capture = self.value.capture
+        found = fresh(capture, self.value.read(()), self.kind)
+        if self.which is not None:
+            give_kinds(found, self.which.read(()), self.kind.among)
+        return found
+
+    def write(self, value: Any) -> None:
+        """A value of its type."""
+        check_exact(self.value.capture, value, self.kind)
+        if self.which is not None:
+            self.which.write((), kind_node(value))
+        self.value.write((), fitted(leaf_node(value), self.kind))
+
+
+def _is_small(value: int) -> bool:
+    return abs(value) < 2**60
+
+
+@contextmanager
+def _at_root(capture: CellCapture) -> Iterator[None]:
+    """What is recorded inside stands beside the program's own arrays, outside of all blocks."""
+    graph, capture.graph = capture.graph, capture.root
+    try:
+        with capture.root.building():
+            yield
+    finally:
+        capture.graph = graph
 
 
 def may_log(capture: CellCapture) -> bool:
@@ -177,14 +236,10 @@ class Turns:
 
     def _cell(self, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Cell:
         """Room beside the program's own arrays, outside of all blocks."""
-        capture, graph = self.capture, self.capture.graph
-        capture.graph = capture.root
-        try:
-            with capture.root.building():
-                zero = constant(np.zeros((), dtype))
-                return Cell(capture, capture.root.add(Fill(shape), zero) if shape else zero)
-        finally:
-            capture.graph = graph
+        capture = self.capture
+        with _at_root(capture):
+            zero = constant(np.zeros((), dtype))
+            return Cell(capture, capture.root.add(Fill(shape), zero) if shape else zero)
 
     # ---- in the trace
     def builds(self, structure: Structure) -> tuple[Callable[..., Any], list[Build]]:
@@ -286,6 +341,6 @@ def _together(kind: type, readers: list[Reader], keys: Sequence[Any], values: Se
 
 
 __all__ = [
-    "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_handed_on",
+    "Field", "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_handed_on",
     "may_log",
 ]  # fmt: skip

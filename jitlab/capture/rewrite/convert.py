@@ -25,6 +25,7 @@ from jitlab.support.lazy import Kept, OfEach
 
 from .flow_rewrite import (
     ADDED,
+    GIVEN,
     HOOK,
     FlowConverter,
     argument_names,
@@ -515,13 +516,16 @@ class Converter(FlowConverter):
     def visit_Assign(self, node: ast.Assign) -> Any:
         return self._put_off(node) or self._assignment(node)
 
-    def _put_off(self, node: ast.Expr | ast.Assign) -> list[ast.stmt] | None:
+    def _put_off(self, node: ast.Expr | ast.Assign | ast.AugAssign) -> list[ast.stmt] | None:
         """Such a statement may be done after what is captured behind it."""
         found = effect_statements.giving(node) if _may_give(node) else None
         if found is None:
             return None
         whole = trees.copied(node)
-        otherwise = self._assignment(whole) if isinstance(whole, ast.Assign) else self.generic_visit(whole)
+        if isinstance(whole, ast.AugAssign):
+            otherwise: ast.AST = self._augmented(whole)
+        else:
+            otherwise = self._assignment(whole) if isinstance(whole, ast.Assign) else self.generic_visit(whole)
         assert isinstance(otherwise, ast.stmt)
         found.is_own = found.root is not None and found.root.id in self.own_lists
         return effect_statements.with_later(found, node, self.hook, self.visit, self._receiver, self.mangled, [otherwise])
@@ -540,7 +544,14 @@ class Converter(FlowConverter):
             value = self._filling(value)
         return ast.copy_location(ast.Assign([self.visit(t) for t in node.targets], value), node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        return self._put_off(node) or self._augmented(node)
+
+    def visit_Augmented(self, node: effect_statements.Augmented) -> ast.AST:
+        given = ast.Name(GIVEN, ast.Load())
+        return self.hook("stepped", node, given, ast.Constant(node.op), self.visit(node.loaded), self.visit(node.operand))
+
+    def _augmented(self, node: ast.AugAssign) -> ast.AST:
         if isinstance(node.target, ast.Name) and not self._is_local(node.target.id):
             load = self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
             name = ast.Constant(type(node.op).__name__)
@@ -597,10 +608,12 @@ class Converter(FlowConverter):
 _REDUCING = frozenset({"any", "all", "sum", "min", "max"})
 
 
-def _may_give(node: ast.Expr | ast.Assign) -> bool:
+def _may_give(node: ast.Expr | ast.Assign | ast.AugAssign) -> bool:
     """A call, or a store into something, whose value nobody takes."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call)
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Attribute)
     return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Subscript))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -54,6 +55,16 @@ class Giving:
     is_own: bool = False  # it appends to a list of which `own_lists` knows
 
 
+class Augmented(ast.expr):
+    """`loaded op= operand` as a value: what is stored. `given`: the name of what puts the statement off."""
+
+    _fields = ("loaded", "operand")
+
+    def __init__(self, op: str, loaded: ast.expr, operand: ast.expr) -> None:
+        super().__init__()
+        self.op, self.loaded, self.operand = op, loaded, operand
+
+
 def giving(node: ast.stmt) -> Giving | None:
     """The two parts of a statement that only gives something out; None for any other."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -64,6 +75,8 @@ def giving(node: ast.stmt) -> Giving | None:
             return _taking(node, call, call.func)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return _storing(node, node.targets[0])
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+        return _augmenting(node, node.target)
     return None
 
 
@@ -110,6 +123,19 @@ def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
     if made_of is not None:
         made_of.keys_from = keys_from
     return made_of
+
+
+def _augmenting(node: ast.AugAssign, target: ast.Attribute) -> Giving | None:
+    """`a.b op= v` stores what `a.b`, changed so, is."""
+    if not isinstance(target.value, ast.Name):
+        return None
+    parts, loaded = _Parts(), copy.copy(target)
+    loaded.ctx = ast.Load()
+    stored = parts.value(ast.copy_location(Augmented(type(node.op).__name__, loaded, node.value), node))
+    made = ast.copy_location(ast.Name(RECEIVER, ast.Load()), target)
+    place = ast.copy_location(ast.Attribute(made, target.attr, ast.Store()), target)
+    later = ast.copy_location(ast.Assign([place], stored), node)
+    return parts.giving("attribute", (target.value, None, (), made), later)
 
 
 #: The name of a receiver, an attribute, keys, and the expression over RECEIVER.
