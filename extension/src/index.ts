@@ -6,6 +6,7 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import type { Widget } from '@lumino/widgets';
 import { Badges } from './plugin/badges';
+import { compile } from './plugin/compile';
 import { addKeys, keyNames, runKey } from './plugin/commands';
 import { texts } from './core/base/read';
 import { readSettings } from './core/panel/settings';
@@ -102,7 +103,7 @@ const status: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [core, panel, badges, outputs, editors, status];
+export default [core, panel, badges, outputs, editors, status, compile];
 
 const WIDENED = 'jitlab:widened';
 const FIRST_WIDTH = 380;

@@ -254,6 +254,51 @@ test('roles, names and contrast hold in every theme', async ({ lab }) => {
   await lab.theme('JupyterLab Light');
 });
 
+test('%jit on is a button of the toolbar, which follows its kernel, and %%jit an action of each cell', async ({
+  lab
+}) => {
+  const { page } = lab;
+  await ready(lab);
+  const button = page.locator('.jl-switch').getByRole('button');
+  await expect(button).toHaveText('jit off');
+  await button.click();
+  await expect(button).toHaveText('jit on');
+  await expect(button).toHaveAttribute('aria-pressed', 'true');
+  await lab.setSource('plain', 'plain = np.tanh(p).sum()');
+  await lab.run('plain');
+  await expect(badge(lab, 'plain')).toHaveText(/compiled/);
+  await lab.setSource('plain', '%jit on --level O0 --strict');
+  await lab.run('plain');
+  await expect(button).toHaveText('jit on O0 strict');
+  await lab.setSource('plain', '%jit off');
+  await lab.run('plain');
+  await expect(button).toHaveText('jit off');
+
+  await lab.select('compiled');
+  const source = (): Promise<string> =>
+    page.evaluate(() => {
+      const { content } = window.jupyterapp.shell.currentWidget;
+      return content.widgets[content.activeCellIndex]?.model.sharedModel.getSource() ?? '';
+    });
+  const before = await source();
+  const action = lab.cell('compiled').getByRole('button', { name: /%%jit/ });
+  await expect(action).toHaveAttribute('aria-pressed', 'true');
+  await action.click();
+  expect(await source()).toBe(before.replace(/^%%jit.*\n/, ''));
+  await expect(action).toHaveAttribute('aria-pressed', 'false');
+  await action.click();
+  expect(await source()).toBe(before.replace(/^%%jit.*\n/, '%%jit\n'));
+
+  await button.click();
+  await expect(button).toHaveText('jit on');
+  await lab.restartKernel();
+  await expect(button).toHaveText('jit off');
+  await button.click(); // loads jitlab
+  await expect(button).toHaveText('jit on');
+  await lab.run('load');
+  await expect(button).toHaveText('jit on');
+});
+
 test('two notebooks and their kernels do not mix', async ({ lab }) => {
   await ready(lab);
   await lab.openBeside('live.ipynb');

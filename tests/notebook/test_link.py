@@ -239,3 +239,23 @@ def test_a_request_is_answered_while_a_cell_runs_that_also_emits(kernel, tmp_pat
     finally:
         answered.touch()
     until(lambda: kernel.get_shell_msg(timeout=60)["parent_header"].get("msg_id") == busy)
+
+
+def test_whether_jit_is_on_is_told_also_to_a_panel_that_is_not_shown():
+    panel = Panel()
+    state = {"op": "switch", "on": False, "level": None, "strict": False}
+
+    def switch(on):
+        state["on"] = state["on"] if on is None else on
+        return dict(state)
+
+    panel.link.receive({"op": "switch"})
+    assert panel.wait_for("switch")[-1]["on"] is None, "nobody has loaded it"
+    panel.link.has_switch(switch)
+    asked_and_told = [({}, False), ({"on": True}, True), ({"on": "no"}, True), ({"on": False}, False)]
+    for number, (asked, told) in enumerate(asked_and_told, 2):
+        panel.link.receive({"op": "switch", **asked})
+        assert panel.wait_for("switch", number)[-1]["on"] is told
+    assert not panel.link.attached
+    panel.link.unload()
+    assert panel.wait_for("switch", 6)[-1] == {"op": "switch", "on": None}

@@ -409,3 +409,28 @@ def test_help_has_every_option_and_an_example_of_each_use(shell):
 def test_a_word_of_pythons_is_no_name_for_a_report(shell):
     error = run(shell, "%%jit -o class\ny = 1", fine=False).error_in_exec
     assert isinstance(error, OptionError) and "'class' is not a name" in str(error)
+
+
+def test_a_button_turns_jit_on_and_off_as_the_magic_does(shell):
+    class Toolbar:
+        attached, told = False, []
+
+        def tell_switch(self, on=None):
+            self.told.append(runner.switch(on))
+
+        def emit(self, *args):
+            pass
+
+        unload = emit
+
+    runner = shell.magics_manager.magics["line"]["jit"].__self__.runner
+    session_of(shell).link = Toolbar()
+    off = {"op": "switch", "on": False, "level": None, "strict": False}
+    on = {"op": "switch", "on": True, "level": "O1", "strict": False}
+    run(shell, "%jit on --level O0 --strict")
+    assert Toolbar.told == [{"op": "switch", "on": True, "level": "O0", "strict": True}]
+    assert runner.switch(True) == Toolbar.told[0], "it is on, and stays as it was asked for"
+    assert runner.switch(False) == off and runner.always is None
+    assert runner.switch(True) == on and runner.always.level == "O1"
+    run(shell, "%jit off")
+    assert Toolbar.told[-1] == off

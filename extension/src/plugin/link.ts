@@ -4,6 +4,7 @@ import { isFromKernel, type ToKernel } from '../core/report/events';
 import { replyOf, type JobsModel, type KernelAccess, type Request } from '../core/report/kernel';
 import { NotebookModel } from '../core/report/model';
 import { Signal } from '../core/base/signal';
+import { readSwitch, UNKNOWN, type JitSwitch } from './magic';
 
 const TARGET = 'jitlab';
 const COMM_ID = 'jitlab-v1'; // fixed: live messages reach a reloaded page also while the kernel is busy
@@ -13,6 +14,9 @@ export class KernelLink implements KernelAccess {
   readonly model: NotebookModel;
   /** `%load_ext jitlab` has just been run. */
   readonly loadedNow = new Signal<void>();
+  /** `%jit` was turned on or off, by a click or a cell, or the kernel is another one. */
+  readonly switched = new Signal<void>();
+  jit: JitSwitch = UNKNOWN;
 
   constructor(private readonly context: ISessionContext) {
     this.model = new NotebookModel(message => this.send(message));
@@ -67,6 +71,39 @@ export class KernelLink implements KernelAccess {
     return this.context.session?.kernel?.handleComms === false;
   }
 
+  /** Turns `%jit` on or off; a kernel that has not loaded jitlab loads it. Rejects with a sentence where it can't. */
+  async switchJit(on: boolean): Promise<void> {
+    if (this.jit.on === null) {
+      await this.execute(on ? '%load_ext jitlab\n%jit on' : '%jit off');
+    } else {
+      this.send({ op: 'switch', on });
+    }
+  }
+
+  /** Runs `%load_ext jitlab`, where that was not done. */
+  async loadJitlab(): Promise<void> {
+    if (this.model.loaded !== true) {
+      await this.execute('%load_ext jitlab');
+    }
+  }
+
+  /** A line that no cell has: it leaves no number and no output. */
+  private async execute(code: string): Promise<void> {
+    const kernel = this.context.session?.kernel;
+    if (!kernel) {
+      throw new Error('No kernel is connected. Choose one for this notebook.');
+    }
+    const reply = await kernel.requestExecute({ code, silent: true, store_history: false }).done;
+    if (reply.content.status === 'error') {
+      throw new Error(`This kernel can't load jitlab. ${reply.content.ename}: ${reply.content.evalue}`);
+    }
+  }
+
+  private setSwitch(jit: JitSwitch): void {
+    this.jit = jit;
+    this.switched.emit();
+  }
+
   get jobs(): JobsModel {
     return this.model.jobs;
   }
@@ -78,6 +115,7 @@ export class KernelLink implements KernelAccess {
     kernel.registerCommTarget(TARGET, (comm, message) => {
       this.bind(comm);
       this.receive(message.content.data);
+      this.send({ op: 'switch' });
       this.loadedNow.emit();
     });
     if (!kernel.hasComm(COMM_ID)) {
@@ -103,6 +141,7 @@ export class KernelLink implements KernelAccess {
     if (loaded) {
       this.model.setLoaded(true);
       this.model.resume();
+      this.send({ op: 'switch' });
     } else if (this.model.loaded === null) {
       this.model.setLoaded(false);
     } else if (known !== '' && known === this.model.epoch) {
@@ -124,6 +163,7 @@ export class KernelLink implements KernelAccess {
   /** The comm of a kernel that has gone is disposed with it; one that is still there stays ours. */
   private detach(): void {
     this.model.kernelLost();
+    this.setSwitch(UNKNOWN);
   }
 
   private send(message: ToKernel): void {
@@ -133,6 +173,10 @@ export class KernelLink implements KernelAccess {
   }
 
   private receive(message: unknown): void {
+    const jit = readSwitch(message);
+    if (jit) {
+      this.setSwitch(jit);
+    }
     if (!isFromKernel(message)) {
       return;
     }

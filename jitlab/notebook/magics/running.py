@@ -57,8 +57,27 @@ class Runner:
         self.ip = shell
         self.session = session
         self.parse = parse  # the text behind `%%jit` -> options, or an OptionError
-        self.always: Any = None  # the options of `%jit on`
+        self._always: Any = None
         self.unasked: Any = None  # those of the last cell that was captured by it, which may have been `%jit off`
+
+    @property
+    def always(self) -> Any:
+        """The options of `%jit on`; None where it is off."""
+        return self._always
+
+    @always.setter
+    def always(self, options: Any) -> None:
+        self._always = options
+        if self.session.link is not None:
+            self.session.link.tell_switch()
+
+    def switch(self, on: bool | None) -> dict[str, Any]:
+        """`%jit on` or `%jit off` by a button; None asks. What it is then, for the front end."""
+        if on is not None and on != (self._always is not None):
+            self._always = self.parse("") if on else None
+        options = self._always
+        level, strict = (options.level, options.strict) if options is not None else (None, False)
+        return {"op": "switch", "on": options is not None, "level": level, "strict": strict}
 
     @cached_property
     def factors(self) -> KeptFactors:
@@ -66,6 +85,8 @@ class Runner:
         return kept_factors.KeptFactors()
 
     def attach(self) -> None:
+        if self.session.link is not None:
+            self.session.link.has_switch(self.switch)
         self.ip.input_transformers_cleanup.insert(0, self.as_comment)
         self.plainly = self.ip.run_ast_nodes
         self.ip.run_ast_nodes = self.run_ast_nodes

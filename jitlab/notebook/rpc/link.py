@@ -54,6 +54,7 @@ class Link:
         self.attached = False
         self._answer: Callable[[Any], Message] = unloaded
         self._resumed: Callable[[], None] = lambda: None
+        self._switch: Callable[[bool | None], Message] = unswitched
         self._send = send
         self._clock = clock
         self._budget = Budget(self._clock)
@@ -97,10 +98,23 @@ class Link:
         """Who answers requests, and who is told that a panel is shown. Neither is called with a lock held."""
         self._answer, self._resumed = answer, resumed
 
+    def has_switch(self, switch: Callable[[bool | None], Message]) -> None:
+        """Who turns `%jit on` and off (None: leaves it) and says what it is then."""
+        self._switch = switch
+
     def unload(self) -> None:
         """The extension goes; the comm stays for when it is loaded again, and says so to who asks."""
-        self._answer, self._resumed = unloaded, lambda: None
+        self._answer, self._resumed, self._switch = unloaded, lambda: None, unswitched
         self.forget()
+        self.tell_switch()
+
+    def tell_switch(self, on: bool | None = None) -> None:
+        """Whether `%jit` is on. Told also where no panel is shown: the notebook's toolbar shows it."""
+        state = self._switch(on)
+        with self._lock:
+            self._replies = [reply for reply in self._replies if reply["op"] != "switch"] + [state]
+        self._start()
+        self._wake.set()
 
     # ---- what happens in the kernel
     def emit(self, cell: str, event: events.Event | Mapping[str, Any]) -> None:
@@ -211,6 +225,9 @@ class Link:
                 }
                 with self._lock:
                     self._replies.append(reply)
+            case "switch":
+                on = message.get("on")
+                self.tell_switch(on if isinstance(on, bool) else None)
             case _:
                 return
         self._start()
@@ -463,6 +480,10 @@ def light(entry: Entry) -> Message:
 
 def unloaded(body: Any) -> Message:
     return {"error": "The kernel has unloaded jitlab. Try: %load_ext jitlab."}
+
+
+def unswitched(on: bool | None) -> Message:
+    return {"op": "switch", "on": None}
 
 
 def marks_of(have: Any) -> dict[str, int]:

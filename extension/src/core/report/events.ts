@@ -57,6 +57,8 @@ export type FromKernel =
 export type ToKernel =
   | { op: 'resume'; epoch: string; since: number; have: Record<string, number> }
   | { op: 'pause' }
+  /** Turns `%jit` on or off; without `on` it asks. The answer comes as a message of the same name. */
+  | { op: 'switch'; on?: boolean }
   | { op: 'request'; id: number; body: Request };
 
 const OPS: readonly string[] = ['hello', 'batch', 'report', 'reply', 'paused', 'job'];
