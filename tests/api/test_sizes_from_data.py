@@ -173,6 +173,33 @@ def test_two_recordings_serve_all_lengths(monkeypatch, function, wrap):
     assert len([event for event in heard if isinstance(event, events.HostOperationRan)]) >= 5
 
 
+def test_two_recordings_serve_all_lengths_of_what_is_drawn(monkeypatch):
+    """Draws are the same operations in both recordings, from the same generator and from another one."""
+    monkeypatch.setattr(jl.config, "settle", "off")
+
+    def f(rng):
+        x = rng.normal(size=300)
+        rng.shuffle(x)
+        y = x[x > 0]
+        return np.log1p(y) * rng.random(), x
+
+    mine, right = np.random.default_rng(1), np.random.default_rng(1)
+    for compiled, args in ((jl.jit(f), (mine,)), (jl.jit(lambda: f(mine)), ())):
+        heard = []
+        for number in range(7):
+            with events.listen(heard.append if number > 2 else lambda event: None):
+                same((compiled(*args), None), (f(right), None))
+            assert mine.bit_generator.state == right.bit_generator.state
+        assert not [event for event in heard if isinstance(event, (events.StatementRan, events.Traced))]
+        drawn = [event.op for event in heard if isinstance(event, events.HostOperationRan)]
+        assert drawn.count("RandomStandardNormal") == 4
+    compiled = jl.jit(f)
+    for seed in range(6):
+        with events.listen((heard := []).append):
+            same((compiled(np.random.default_rng(seed)), None), (f(np.random.default_rng(seed)), None))
+    assert not [event for event in heard if isinstance(event, (events.StatementRan, events.Traced))]
+
+
 def test_what_python_needs_a_length_for_is_cut(monkeypatch):
     monkeypatch.setattr(jl.config, "settle", "off")
 

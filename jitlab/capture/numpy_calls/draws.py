@@ -130,6 +130,12 @@ class _Drawing:
         self.__name__ = name
         self.label = LABELS.get(name, "")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Drawing) and (self.generator is other.generator and self.__name__ == other.__name__)
+
+    def __hash__(self) -> int:
+        return hash((id(self.generator), self.__name__))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.on(_of_run(self.generator), *args, **kwargs)
 
@@ -176,6 +182,13 @@ class _FromAddress:
         self.call = call
         self.__name__ = call.__name__
         self.label = getattr(call, "label", "")
+        self._is_of = type(call), self.__name__, call if isinstance(call, _Beginning) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FromAddress) and self._is_of == other._is_of
+
+    def __hash__(self) -> int:
+        return hash(self._is_of)
 
     def __call__(self, address: Any, *args: Any, **kwargs: Any) -> Any:
         return self.call.on(generator_at(address), *args, **kwargs), address

@@ -149,6 +149,12 @@ class OnCopy:
         self.function = function
         self.__name__ = getattr(function, "__name__", "function")
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.function == other.function
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.function))
+
     def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
         first = np.array(first)
         self.function(first, *args, **kwargs)
