@@ -305,7 +305,9 @@ class NumericsChecked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRan(Event):
-    """A statement that was not captured ran as Python. `met`: of what is another each time, values."""
+    """A statement that was not captured ran as Python. `met`: of what is another each time, values. `fell_back`: compiled code
+    had begun to run, and did not fit; `cut`: what it did not fit for, where that is known; `again`: the next run is recorded
+    anew."""
 
     kind: ClassVar[str] = "statement-ran"
     reason: str  # the kind of reason: "effect", "value", ...
@@ -314,6 +316,9 @@ class StatementRan(Event):
     start_ns: int
     duration_ns: int
     met: tuple[str, ...] = ()
+    fell_back: bool = False
+    cut: tuple[Span, ...] = ()
+    again: bool = False
 
     @property
     def text(self) -> str:

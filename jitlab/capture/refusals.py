@@ -34,6 +34,8 @@ class Refusal(NamedTuple):
     met: tuple[str, ...] = ()  # values of what is another each time
     made: tuple[Any, ...] = ()  # calls of the user's functions that were made before it
     cut: Cut | None = None  # what else would be captured
+    fell_back: bool = False  # compiled code had begun to run
+    again: bool = False  # the next run is recorded anew
 
 
 #: Of a call or piece that fits, and no more when its arrays are fetched.

@@ -65,6 +65,9 @@ class Replaced(Tally):
 
     met: list[str] = field(default_factory=list)
     more: bool = False  # there were others
+    fell_back: bool = False  # of code that had begun to run, and did not fit
+    cut: tuple[events.Span, ...] = ()  # what that was, the last time
+    again: bool = False  # the next run is recorded anew
 
     def add_met(self, met: Sequence[str]) -> None:
         for text in met:
@@ -347,6 +350,8 @@ class Recording:
         tally = self._replaced((event.reason, event.said, event.lines))
         tally.add(event.duration_ns)
         tally.add_met(event.met)
+        if event.fell_back:
+            tally.fell_back, tally.cut, tally.again = True, event.cut, event.again
         self._span("compiled", event, str(event.said), event.reason, "statement", lines=event.lines)
 
     def _called_as_python(self, event: events.CalledAsPython) -> None:

@@ -464,6 +464,7 @@ class Statement(Placed, shown=True):
     reason: Reason  #: why it was not captured
     seconds: Seconds  #: of all calls
     calls: Measured[Count]  #: how often it ran
+    fell_back: Measured[bool] = False  #: it had begun to run compiled, and the code did not fit
 
 
 class AsPython(Placed, shown=True):

@@ -74,6 +74,7 @@ def open_ppf(self, a0, a1): self.a0 = a0; self.a1 = a1; self.a2 = make_a2()
 def open_ppm(self, a0, a1, a2): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2
 def open_ppmm(self, a0, a1, a2, a3): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2; self.a3 = make_a3() if a3 is MADE else a3
 def open_ppmmp(self, a0, a1, a2, a3, a4): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2; self.a3 = make_a3() if a3 is MADE else a3; self.a4 = a4
+def open_ppmmpppp(self, a0, a1, a2, a3, a4, a5, a6, a7): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2; self.a3 = make_a3() if a3 is MADE else a3; self.a4 = a4; self.a5 = a5; self.a6 = a6; self.a7 = a7
 def open_ppmpmmmmppp(self, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2; self.a3 = a3; self.a4 = make_a4() if a4 is MADE else a4; self.a5 = make_a5() if a5 is MADE else a5; self.a6 = make_a6() if a6 is MADE else a6; self.a7 = make_a7() if a7 is MADE else a7; self.a8 = a8; self.a9 = a9; self.a10 = a10
 def open_ppmppppp(self, a0, a1, a2, a3, a4, a5, a6, a7): self.a0 = a0; self.a1 = a1; self.a2 = make_a2() if a2 is MADE else a2; self.a3 = a3; self.a4 = a4; self.a5 = a5; self.a6 = a6; self.a7 = a7
 def open_ppp(self, a0, a1, a2): self.a0 = a0; self.a1 = a1; self.a2 = a2

@@ -12,7 +12,7 @@ from jitlab.api.explaining import Explained, Ways
 from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.ledger import Ledger
 from jitlab.capture import Capture, Refusal, reason_of_run, spans
-from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call, give_out
+from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call, give_out, told_of
 from jitlab.config import config
 from jitlab.ir import Source, outside
 from jitlab.messages import Message
@@ -94,7 +94,8 @@ class Dispatched(Explained):
             set_random_states(states)
             reason = reason_of_run(refusal)
             self._gave_up(trace, reason)
-            return self._run_as_python(call, reason._replace(made=tuple(made)))
+            reason = reason._replace(made=tuple(made), fell_back=True, again=trace.is_outgrown)
+            return self._run_as_python(call, reason)
         if started:
             emit_timed_call(self.name, trace, started)
         if trace.effects:
@@ -124,7 +125,7 @@ class Dispatched(Explained):
             outside.unmarked = before
             at = (refusal.source if not refusal.met else None) or calling_line() or self._definition()
             said = Message("refused.call", {"name": self.name, "why": refusal.said})
-            emit_statement(refusal.code, said, spans(at), started, met=refusal.met)
+            emit_statement(refusal.code, said, spans(at), started, **told_of(refusal))
 
     def _refuse(self, key: Any, refusal: Refusal) -> None:
         """Calls of this kind have no trace."""

@@ -428,7 +428,7 @@ class Driver:
             set_random_states(states)
             reason = reason_of_run(refusal)
             outgrow(self.here.traces.get(at, []), trace, reason.code)
-            return self.replace(at, trace.length, reason)
+            return self.replace(at, trace.length, reason._replace(fell_back=True, again=trace.is_outgrown))
         give_out(given, self.names)
         last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:

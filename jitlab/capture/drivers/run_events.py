@@ -61,16 +61,22 @@ def emit_trace(
 
 
 def emit_statement(
-    reason: str, said: Message, lines: Sequence[events.Span], started_ns: int, *, ended_ns: int = 0, met: tuple[str, ...] = ()
+    reason: str, said: Message, lines: Sequence[events.Span], started_ns: int, *, ended_ns: int = 0, **more: Any
 ) -> None:
     """Python has run a statement or a call since then, for this reason."""
     if events.active():
         events.send(
             events.StatementRan(
                 reason=reason, said=said, lines=tuple(lines), start_ns=started_ns,
-                duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, met=met,
+                duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, **more,
             )
         )  # fmt: skip
+
+
+def told_of(reason: Refusal) -> dict[str, Any]:
+    """What an event says of code that had begun to run, beside the reason."""
+    cut = spans(reason.source) if reason.fell_back and reason.source is not None else ()
+    return {"met": reason.met, "fell_back": reason.fell_back, "again": reason.again, "cut": tuple(cut)}
 
 
 def is_quiet(statement: Statement, reason: Refusal) -> bool:
@@ -83,7 +89,7 @@ def said_of(statement: Statement, reason: Refusal) -> events.PythonStatement | N
     if is_quiet(statement, reason):
         return None
     lines = spans(statement.source)
-    if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
+    if reason.source is not None and not reason.fell_back and not lines[0][1] <= reason.source.line <= lines[0][3]:
         lines += spans(reason.source)  # in a function that it calls
     return events.PythonStatement(reason.code, reason.said, tuple(lines), reason.met)
 
@@ -110,7 +116,7 @@ class Observer:
     def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
         """Python ran a statement, or runs the loop or branch that it is."""
         if events.active() and (said := said_of(statement, reason)) is not None:
-            emit_statement(said.reason, said.said, said.lines, started, ended_ns=ended, met=said.met)
+            emit_statement(said.reason, said.said, said.lines, started, ended_ns=ended, **told_of(reason))
 
     def helper(self, function: Any) -> Any:
         """What runs a function in pieces of its own; None: Python does."""

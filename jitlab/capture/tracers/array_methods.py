@@ -79,7 +79,7 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
     function = getattr(np.ndarray, name)
     if isinstance(x, Selection) and x.is_lazy:
         if name in ("astype", "copy") and len(args) <= 1 and not kwargs:
-            return selected(capture, call_method(capture, x.whole, name, args, kwargs), x.mask)
+            return selected(capture, call_method(capture, x.whole, name, args, kwargs), x)
         answer = reduced(capture, x, name, args, kwargs)
         if answer is not None:
             return answer

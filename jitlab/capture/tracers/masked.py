@@ -38,8 +38,8 @@ class Selection(Tensor):
     _made: Tensor | None
     _source: Source | None
 
-    def __init__(self, capture: Arrays, whole: Tensor, mask: Tensor) -> None:
-        for name, value in {"_arrays": capture, "_made": None, "_source": here(), "whole": whole, "mask": mask}.items():
+    def __init__(self, capture: Arrays, whole: Tensor, mask: Tensor, source: Source | None) -> None:
+        for name, value in {"_arrays": capture, "_made": None, "_source": source, "whole": whole, "mask": mask}.items():
             object.__setattr__(self, name, value)
         self.is_scalar = False
 
@@ -104,27 +104,28 @@ def select(capture: Arrays, x: Tensor, index: Any) -> Selection | None:
     mask = index.node()
     if isinstance(mask.op, Constant):
         return None  # the program wrote it down: it is positions
-    return Selection(capture, capture.fresh(x.node()), capture.fresh(mask))
+    return Selection(capture, capture.fresh(x.node()), capture.fresh(mask), here())
 
 
-def selected(capture: Arrays, result: Any, mask: Tensor) -> Any:
-    """What a function of whole arrays gives, of the selected elements; what is no array stays as it is."""
-    return Selection(capture, result, mask) if isinstance(result, Tensor) else result
+def selected(capture: Arrays, result: Any, like: Selection) -> Any:
+    """What a function of whole arrays gives, of the elements that this selects, in its place; what is no array stays as it
+    is."""
+    return Selection(capture, result, like.mask, like._source) if isinstance(result, Tensor) else result
 
 
-def with_whole(operands: Sequence[Any]) -> tuple[list[Any], Tensor] | None:
-    """Operands of an elementwise function with whole arrays for selections, and their mask; None when they do not go together:
-    other masks, or arrays that are not selected."""
-    masks = [x.mask for x in operands if isinstance(x, Selection)]
+def with_whole(operands: Sequence[Any]) -> tuple[list[Any], Selection] | None:
+    """Operands of an elementwise function with whole arrays for selections, and the first of these; None when they do not go
+    together: other masks, or arrays that are not selected."""
+    selections = [x for x in operands if isinstance(x, Selection)]
     for x in operands:
         if isinstance(x, Selection):
-            if not x.is_lazy or not same(x.mask.node(), masks[0].node()):
+            if not x.is_lazy or not same(x.mask.node(), selections[0].mask.node()):
                 return None
         elif isinstance(x, Tensor) and x.ndim:
             return None
         elif isinstance(x, (np.ndarray, list, tuple)):
             return None
-    return [x.whole if isinstance(x, Selection) else x for x in operands], masks[0]
+    return [x.whole if isinstance(x, Selection) else x for x in operands], selections[0]
 
 
 def reduced(capture: Arrays, x: Selection, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

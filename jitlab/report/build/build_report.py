@@ -27,12 +27,12 @@ from .advice import made_in, place_of, spent, things_to_do
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import fell_back, mark_given_up, whole_statements
-from .repeated import repeated
 from .source_files import report_sources
 from .titles import Titles
-from .waited import first_run, waited
+from .waited import first_run, repeated, waited
 
 speeds = Later("jitlab.report.speed")  # of comparisons alone
+splits = Later(f"{__package__}.split")  # of runs that fell back
 
 Json = dict[str, Any]
 
@@ -421,16 +421,15 @@ def _statements(recording: Recording) -> list[Json]:
     told = wording.with_values
     return whole_statements([
         {
-            "text": _source_line(place) or str(said) or code, "lines": _spans(place),
+            "text": _source_line(lines) or str(said) or code, "lines": _spans(lines),
             "reason": _refused(
                 code, said, told(str(said) or wording.statement_reason(code), tally.met, tally.more),
                 **({"met": list(tally.met), "more": tally.more} if tally.met else {}),
             ),
-            "seconds": tally.ns / 1e9, "calls": tally.calls,
+            "seconds": tally.ns / 1e9, "calls": tally.calls, "fell_back": tally.fell_back,
         }
         for (code, said, lines), tally in recording.statements.items()
         if code != "compiled_function"
-        for place in [lines[:1] if tally.met else lines]  # of a run that fell back, the reason stands on another line
     ])  # fmt: skip
 
 
@@ -513,6 +512,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     if recording.compared is not None:
         seconds, numpy_seconds = speeds.seconds_of(recording.compared)
     suggestions = things_to_do({**data, "fallbacks": [f for f in data["fallbacks"] if f["plan"] not in gone]}, seconds)
+    if gone and (split := splits.split(recording, data)) is not None:
+        suggestions.insert(0, split)
     by_python = len(data["statements"]) + len(data["as_python"])
     told = lead(compiled, operations, by_python, None if data["retraces"] else recording.plain)
     result: Json = {

@@ -55,6 +55,7 @@ class Part(NamedTuple):
     places: tuple[Place, ...]  # all lines, in order
     head: Place  # the topmost line in the file of its first operation
     seconds: float | None
+    is_given_up: bool = False  # of a plan that did not fit any more: Python ran its statements
 
     def lines(self, file: str) -> tuple[int, ...]:
         return tuple(line for f, line in self.places if f == file)
@@ -64,13 +65,14 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
     """What took time, in program order; plans that are alike are one."""
     ops = {(op["plan"], op["name"]): op for op in data["ops"]}
     like = {plan["name"]: plan.get("like", plan["name"]) for plan in data["plans"]}
+    gone = {plan["name"] for plan in data["plans"] if plan.get("given_up")}
     found: dict[Any, list[Any]] = {}
     number: dict[Any, int] = {}
 
     def add(kind: str, plan: str, name: str, spans: Iterable[Sequence[Any]], seconds: float | None) -> None:
         """The n-th kernel (or call of NumPy) of a plan is the n-th of those that are alike."""
         at = number[kind, plan] = number.get((kind, plan), -1) + 1
-        entry = found.setdefault((kind, like.get(plan, plan), at), [kind, name, list(spans), None])
+        entry = found.setdefault((kind, like.get(plan, plan), at), [kind, name, list(spans), None, plan in gone])
         if seconds is not None:
             entry[3] = (entry[3] or 0.0) + seconds
 
@@ -84,17 +86,18 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
     return sorted((_part(*entry) for entry in found.values() if entry[2]), key=lambda part: part.head)
 
 
-def _part(kind: str, name: str, spans: Sequence[Sequence[Any]], seconds: float | None) -> Part:
+def _part(kind: str, name: str, spans: Sequence[Sequence[Any]], seconds: float | None, is_given_up: bool) -> Part:
     file = str(spans[0][0])
     head = min(int(span[1]) for span in spans if span[0] == file)
-    return Part(kind, name, tuple(sorted({(str(span[0]), int(span[1])) for span in spans})), (file, head), seconds)
+    return Part(kind, name, tuple(sorted({(str(span[0]), int(span[1])) for span in spans})), (file, head), seconds, is_given_up)
 
 
 def slowest(data: Mapping[str, Any]) -> Json | None:
-    """`verdict.slowest` of docs/reference/report-format.md: the lines that took longest; None where nothing was timed."""
+    """`verdict.slowest` of docs/reference/report-format.md: the lines that took longest; None where nothing was timed. What ran
+    of a plan that was given up is part of the time, and never what is named: Python did all of it again."""
     timed = [part for part in parts(data) if part.seconds]
     groups: dict[Any, list[Part]] = {}
-    for part in timed:
+    for part in [part for part in timed if not part.is_given_up]:
         groups.setdefault((part.places, part.head), []).append(part)
     if not groups:
         return None
@@ -103,7 +106,7 @@ def slowest(data: Mapping[str, Any]) -> Json | None:
     own = most[0].lines(file)
     kind = _kind(most, len(places) > 1)
     text = where_text(places, home_file(data)) + (f" ({kind})" if kind else "")
-    seconds, whole = _seconds(most), sum(_seconds(group) for group in groups.values())
+    seconds, whole = _seconds(most), _seconds(timed)
     return {
         "text": text, "file": file, "lines": list(own), "seconds": seconds, "share": seconds / whole,
         "kernels": [part.name for part in most if part.kind == "kernel"],

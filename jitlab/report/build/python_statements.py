@@ -28,6 +28,7 @@ def whole_statements(entries: Sequence[Json]) -> list[Json]:
         else:
             whole["calls"] = max(whole["calls"], entry["calls"])
         whole["seconds"] += entry["seconds"]
+        whole["fell_back"] |= entry["fell_back"]
     order = {tuple(map(tuple, entry["lines"])): n for n, entry in reversed(list(enumerate(entries)))}
     kept.sort(key=lambda entry: order[tuple(map(tuple, entry["lines"]))])
     return [{key: value for key, value in entry.items() if key != "of"} for entry in kept]
@@ -56,7 +57,7 @@ def fell_back(data: Mapping[str, Any], told: str = "") -> str:
     fallen: Counter[str] = Counter()
     for entry in _taken_over(data):
         reason = entry["reason"]
-        values = wording.with_values("", reason["args"]["met"], reason["args"]["more"])  # others in each run
+        values = wording.with_values("", reason["args"].get("met", ()), reason["args"].get("more", False))  # others in each run
         fallen[wording.unmarked(reason["text"].removesuffix(values))] += 1
     if not fallen:
         return ""
@@ -83,4 +84,4 @@ def mark_given_up(data: Mapping[str, Any]) -> None:
 
 def _taken_over(data: Mapping[str, Any]) -> list[Json]:
     """What Python ran instead of code that did not fit any more."""
-    return [entry for entry in data["statements"] if entry["reason"]["args"].get("met")]
+    return [entry for entry in data["statements"] if entry["fell_back"]]

@@ -1,13 +1,15 @@
 """What the user waited for: the whole run by the clock, divided into work, compiling and Python; what later runs take, and
-after how many of them the compiling has paid for itself. How much of the work ran code that better code has replaced since."""
+after how many of them the compiling has paid for itself. How much of the work ran code that better code has replaced since.
+What `%%jit -n N -r R` measured, as `%timeit` tells it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from statistics import median_low
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median_low, pstdev
 from typing import TYPE_CHECKING, Any
 
+from jitlab import events
 from jitlab.messages import Message, text, units
 from jitlab.targets.devices import target_of
 
@@ -19,6 +21,7 @@ FELT = 0.1  # of the launches' time in quick code: less is not worth a word
 PARTS = ("work", "compiling", "python", "overhead")
 PART_FELT = 0.02  # of the run: a smaller part is not named
 MOST_RUNS = 1000  # what takes more runs than these to pay for its compiling is better left to NumPy
+MOST_NAMED = 3  # of what did not run again
 SMALL_EXTENT = "small_extent"  # a variant whose time is that of its trace
 
 
@@ -101,3 +104,22 @@ def _ready(recording: Recording) -> Mapping[tuple[str, int, str], float]:
             if "quick" in tiers and not (code is not None and target_of(code.target).last_tier(code.program) == "quick"):
                 found[function, trace, cluster] = tiers.get("good", math.inf)
     return found
+
+
+def repeated(event: events.Repeated) -> dict[str, Any]:
+    """`verdict.repeated` of docs/reference/report-format.md; seconds of one loop."""
+    seconds = [ns / 1e9 for ns in event.loop_ns]
+    mean, deviation = fmean(seconds), pstdev(seconds)
+    return {
+        "loops": event.loops, "runs": len(seconds), "seconds": seconds, "mean": mean, "deviation": deviation,
+        "left_out": list(event.left_out), "text": _of_loops(mean, deviation, len(seconds), event.loops, event.left_out),
+    }  # fmt: skip
+
+
+def _of_loops(mean: float, deviation: float, runs: int, loops: int, left_out: Sequence[str]) -> str:
+    of = f"mean ± std. dev. of {units.counted(runs, 'run')}, {units.counted(loops, 'loop')} each"
+    text = f"{units.short_duration(mean)} ± {units.short_duration(deviation)} per loop ({of}), compiled code alone"
+    if left_out:
+        more = len(left_out) - MOST_NAMED
+        text += f"; not run again: {', '.join(left_out[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+    return text + "."

@@ -374,7 +374,7 @@ def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[B
             result[i - 1] = replace(result[i - 1], edge="")  # the arrow would lead to the statement
         box = replace(_statement(statement), at=at)
         reason = statement["reason"]
-        if (reason.get("args") or {}).get("met"):  # of a run that fell back: the reason stands once
+        if statement.get("fell_back"):  # the reason stands once
             box = replace(box, why="Run by Python for the same reason") if reason["text"] in said else box
             said.add(reason["text"])
         result.insert(i, box)
