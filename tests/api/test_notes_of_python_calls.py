@@ -39,6 +39,7 @@ def settled():
 
 def test_each_place_has_its_number_its_time_and_its_reason(recording):
     f, x = settled(), np.ones(3)
+    events.collect()
     before = recording.count
     for _ in range(40):
         f(x)
