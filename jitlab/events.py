@@ -475,6 +475,14 @@ def note(about: About, start_ns: int, end_ns: int, context: Any = None) -> None:
         collect()
 
 
+def tell_of_python(about: About, start_ns: int) -> None:
+    """Python has run what a note is about since then."""
+    if in_bulk():
+        note(about, start_ns, time.perf_counter_ns())
+    elif active():
+        send(_of_row((about, _cell.get(), start_ns, time.perf_counter_ns(), None)))
+
+
 def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
     global _collected_ns

@@ -28,7 +28,7 @@ from jitlab.messages import Message
 from jitlab.support import locks
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.support.native_call_log import About
+from jitlab.support.native_call_log import About, Places
 from jitlab.targets.devices import default_target
 from jitlab.targets.target import LARGEST_SIZE
 
@@ -98,6 +98,7 @@ class Trial:
     spent_ns: int = 0
     way: str = ""  # decided, or ""
     noted: dict[Any, About] = field(default_factory=dict)  # what notes of calls as Python are about, by who calls
+    places: Places = field(default_factory=Places)  # where C notes them
     as_python: int = 0  # calls that came this way since that was Python
     is_in_front: bool = False  # C looks after such calls, or cannot
     is_long: bool = False  # a call took long, and not because others had the processor
@@ -124,7 +125,7 @@ class Trial:
         made = copy(self)
         made.times = {way: [*times] for way, times in self.times.items()}
         made.captured, made.meanwhile = 0, {}
-        made.noted, made.as_python, made.stitched, made.is_in_front = {}, 0, 0, False
+        made.noted, made.places, made.as_python, made.stitched, made.is_in_front = {}, Places(), 0, 0, False
         made.refusal = self.refusal and self.refusal._replace(made=())  # what calls gave is theirs
         return made
 

@@ -28,6 +28,7 @@ from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
 from jitlab.ops.random_draws import set_random_states
 from jitlab.runtime import Executable
 from jitlab.support.native_call_log import About
+from jitlab.support.native_call_log import statement as statement_about
 
 #: What a piece gives that does not serve.
 _NONE: Any = type("NotServed", (), {"__repr__": lambda self: "<not served>"})()
@@ -138,7 +139,7 @@ class Stitched:
         said = said_of(statement, reason)
         if said is None:
             return None
-        self._abouts.append(About("", 0, (), False, None, as_python=said))
+        self._abouts.append(statement_about(said))
         return len(self._abouts) - 1
 
     def _note(self, number: int, started_ns: int) -> None:

@@ -486,9 +486,9 @@ class Executable:
             return None
         launched = tuple(map(_launched, clusters, variants))
         about = native_call_log.About(self.function, self.trace, launched, tells_call, self.costs, ref(self))
-        is_seen = isinstance(form.gives, GivingOut)  # what is given out is told of in Python
-        if not is_seen and native_call_log.clock() is not None and about.lines <= native_call_log.MOST_LINES:
-            entry.site = native_call_log.Site(about)
+        if native_call_log.clock() is not None and about.lines <= native_call_log.MOST_LINES:
+            said = form.gives.said if isinstance(form.gives, GivingOut) else ()
+            entry.site = native_call_log.Site(about, [native_call_log.Site(native_call_log.statement(each)) for each in said])
             self._sites += (entry.site,)
         return entry
 

@@ -15,6 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,17 @@ class About:
 Row = tuple[About, str, int, int, Any]
 
 
-class Site:
-    """The place of one C function. It notes calls while `seen` is what `watched` is, until a moment; others go to Python."""
+def statement(said: Any) -> About:
+    """What notes of a statement that runs as Python are about; `said`: what the event says of it."""
+    return About("", 0, (), False, None, as_python=said)
 
-    def __init__(self, about: About) -> None:
-        self.about, self.number = about, next(_numbers)
+
+class Site:
+    """The place of one C function. It notes calls while `seen` is what `watched` is, until a moment; others go to Python.
+    `statements`: the places of the statements that it runs after each call."""
+
+    def __init__(self, about: About, statements: Sequence[Site] = ()) -> None:
+        self.about, self.number, self.statements = about, next(_numbers), tuple(statements)
         self.words = (ctypes.c_int64 * 2)(0, 0)  # seen, until
         if not _blocks[head.value].used.value:  # no note speaks of a place that is gone
             _forget_gone()
@@ -95,6 +102,30 @@ class Site:
         if started_ns >= _since_ns:
             self.words[1] = time.perf_counter_ns() + PERIOD_NS if is_watched else 1 << 62
             self.words[0] = watched.value
+
+
+class Places:
+    """The places of a program that make calls of one kind, which C hands on to Python and notes. `words`: of each the code
+    object and the instruction that calls, and the number of its `Site`; those of no place are 0."""
+
+    MOST, WORDS = 8, 3
+
+    def __init__(self) -> None:
+        self.words = (ctypes.c_int64 * (self.MOST * self.WORDS))()
+        self._kept: list[tuple[CodeType, Site]] = []
+
+    def add(self, about: About, code: CodeType, instruction: int) -> None:
+        """From now on C notes calls that are made there; not where there are too many of them."""
+        at = len(self._kept) * self.WORDS
+        if len(self._kept) < self.MOST:
+            self._kept.append((code, site := Site(about)))
+            self.words[at + 1], self.words[at + 2] = instruction, site.number
+            self.words[at] = id(code)  # from here on
+
+    def clear(self) -> None:
+        for at in range(0, len(self.words), self.WORDS):
+            self.words[at] = 0
+        self._kept.clear()
 
 
 class Calls:

@@ -144,11 +144,13 @@ LARGEST_SIZE = 1 << 40
 class PlainCall:
     """A kind of call that runs as Python. `values`: of each argument, the last ones by `names`, its type and -1, or of an exact
     array its dtype and number of axes; `elements_bits`: in how many bits the number of all elements is written, of arrays and
-    containers, with the lengths of texts and ints up to LARGEST_SIZE as they are."""
+    containers, with the lengths of texts and ints up to LARGEST_SIZE as they are; `places`: where such calls are noted for
+    somebody who takes notes, None where they take the Python way then."""
 
     values: tuple[tuple[Any, int], ...]
     names: tuple[str, ...]
     elements_bits: int
+    places: native_call_log.Places | None = None
 
 
 @dataclass(frozen=True)
@@ -287,8 +289,9 @@ class Target(ABC):
         self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
         under_way: ctypes.c_int64, name: str,
     ) -> Any:  # fmt: skip
-        """A builtin function that calls `function` where the call is one of `calls` and the three `stops` are 0, else
-        `otherwise`, with the same arguments; None: there is none. `under_way` counts what was called and has not ended."""
+        """A builtin function that calls `function` where the call is one of `calls` and the two `stops` are 0, else
+        `otherwise`, with the same arguments; None: there is none. While somebody takes notes, calls are noted, or go to
+        `otherwise`. `under_way` counts what was called and has not ended."""
         return None
 
     def known_peaks(self) -> Peaks | None:

@@ -5,7 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api.settling import PYTHON
+from jitlab.api.settling import DIRECT_FIRST, PYTHON
 from jitlab.capture.drivers import function_body
 from jitlab.notebook.rpc.link import Bulk
 from jitlab.report.recording import Recording
@@ -91,9 +91,10 @@ def test_the_panel_counts_them_as_what_they_are(recording):
     finally:
         events.remove_listener(take)
     (calls,) = [calls for batch in taken for calls in batch.calls]
-    assert Bulk(calls).kinds() == {"called-as-python": 40}
+    single = [event for batch in taken for event in batch.events if event.kind == "called-as-python"]
+    assert Bulk(calls).kinds() == {"called-as-python": 40 - len(single)}
     each = list(events.each(calls))
-    assert len(each) == 40 and {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
+    assert len(each) == 40 - len(single) and {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
     assert sum(event.duration_ns for event in each) == int(calls.durations.sum())
 
 
@@ -127,3 +128,60 @@ def test_a_function_with_its_pieces_in_line_tells_of_pieces_and_statements_alike
     assert not ran and after[line] == before[line] + 40
     assert sum(tally.calls for tally in recording.functions.values()) == pieces + 80
     assert all(tally.ns > 0 for key, tally in recording.statements.items() if key[2][0][1] == line)
+
+
+def test_what_a_call_gives_out_is_noted_with_it(recording, monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", "off")
+    found = []
+
+    @jl.jit
+    def f(x):
+        found.append(x.shape[0])
+        return x * 2 + 1
+
+    for _ in range(20):
+        f(np.ones(6))
+    trace = f._last
+    before = trace.costs.calls
+    for n in range(40):
+        np.testing.assert_array_equal(f(np.full(6, n)), np.full(6, 2 * n + 1.0))
+    events.collect()
+    assert trace.costs.calls == before, "C answers them"
+    assert found == [6] * 60
+    ((key, tally),) = recording.statements.items()
+    assert key[0] == "put_off" and key[2][0][1] == f.python_function.__code__.co_firstlineno + 2
+    assert tally.calls == sum(each.calls for each in recording.functions.values()) == 60 and tally.ns > 0
+
+
+def test_c_notes_calls_as_python_by_the_line_that_makes_them(recording):
+    f, x = settled(), np.ones(3)
+    for trial in f._trials.values():
+        trial.is_in_front, trial.as_python = False, DIRECT_FIRST
+    ran = []
+
+    def both(n):
+        for _ in range(n):
+            f(x)
+            f(x)
+
+    both(2)
+    tried, f._settling_call = f._settling_call, lambda *given: [ran.append(given), tried(*given)][1]
+    both(30)
+    events.collect()
+    assert not ran
+    assert sorted(tally.calls for tally in recording.as_python.values()) == [32, 32]
+
+
+def test_c_notes_a_call_as_python_that_raises(recording):
+    f, x = settled(), np.ones(5)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="five"):
+            f(x)
+    (kind,) = [kind for kind in f._trials if f._trials[kind].elements_bits == 3]
+    f._trials[kind].way, f._trials[kind].as_python = PYTHON, DIRECT_FIRST
+    for _ in range(20):
+        with pytest.raises(ValueError, match="five"):
+            f(x)
+    events.collect()
+    (tally,) = recording.as_python.values()
+    assert tally.calls == 20

@@ -123,9 +123,15 @@ class Dispatched(Explained):
             return self._function()(*args, **kwargs)
         finally:
             outside.unmarked = before
-            at = (refusal.source if not refusal.met else None) or calling_line() or self._definition()
-            said = Message("refused.call", {"name": self.name, "why": refusal.said})
-            emit_statement(refusal.code, said, spans(at), started, **told_of(refusal))
+            if events.active():
+                said = self._said_of_refused(refusal, calling_line() or self._definition())
+                emit_statement(said.reason, said.said, said.lines, started, **told_of(refusal))
+
+    def _said_of_refused(self, refusal: Refusal, at: Source | None) -> events.PythonStatement:
+        """What is said of a call that is not captured, which is made there."""
+        said = Message("refused.call", {"name": self.name, "why": refusal.said})
+        lines = tuple(spans((refusal.source if not refusal.met else None) or at))
+        return events.PythonStatement(refusal.code, said, lines, refusal.met)
 
     def _refuse(self, key: Any, refusal: Refusal) -> None:
         """Calls of this kind have no trace."""

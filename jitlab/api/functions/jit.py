@@ -308,7 +308,7 @@ class Jit(SizeFamilies, Deciding):
     def _python_call(self, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         about = None
         if trial.way and events.active():
-            if self._body is False and trial.refusal is not None:  # no plan is beside it
+            if self._body is False and trial.refusal is not None and trial.refusal.made:
                 return self._python(args, kwargs, trial.refusal)
             about = self._noted(trial)
         before, outside.unmarked = outside.unmarked, True
@@ -317,13 +317,8 @@ class Jit(SizeFamilies, Deciding):
             return self.python_function(*args, **kwargs)
         finally:
             outside.unmarked = before
-            if about is None:
-                pass
-            elif events.in_bulk():
-                events.note(about, started, time.perf_counter_ns())
-            elif events.active():
-                took = time.perf_counter_ns() - started
-                events.send(events.CalledAsPython(about=about.as_python, start_ns=started, duration_ns=took))
+            if about is not None:
+                events.tell_of_python(about, started)
 
     def _noted(self, trial: Trial) -> About:
         """What a note of a call as Python is about: of each place that calls, the same."""
@@ -335,11 +330,19 @@ class Jit(SizeFamilies, Deciding):
         if about is None:
             if len(trial.noted) >= MOST_CALLERS:
                 trial.noted.clear()
-            lines = tuple(spans(calling_line() or self._definition()))
-            name = str(self.name) if trial.pieces else self.name  # as the traces have it
-            as_python = events.AsPython(name, trial.said, lines, trial.traces)
-            about = trial.noted[key] = About(self.name, 0, (), False, None, as_python=as_python)
+                trial.places.clear()
+            about = trial.noted[key] = About(self.name, 0, (), False, None, as_python=self._said_of(trial))
+            if caller is not None:
+                trial.places.add(about, caller.f_code, caller.f_lasti)
         return about
+
+    def _said_of(self, trial: Trial) -> events.AsPython | events.PythonStatement:
+        """What is said of a call as Python, at the line that makes it."""
+        at, refusal = calling_line() or self._definition(), trial.refusal
+        if self._body is False and refusal is not None:  # no plan is beside it
+            return self._said_of_refused(refusal, at)
+        name = str(self.name) if trial.pieces else self.name  # as the traces have it
+        return events.AsPython(name, trial.said, tuple(spans(at)), trial.traces)
 
     def _called_as_python(self, kind: settling.Kind, trial: Trial, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         trial.as_python += 1

@@ -24,7 +24,7 @@ from jitlab.config import settle_is_off
 from jitlab.ir import plain
 from jitlab.ir.plans.call_forms import ArrayOf, CallForm, Is, Named, NumberOf, Output, Packed
 from jitlab.runtime import Executable
-from jitlab.support import locks, native_call_log
+from jitlab.support import locks
 from jitlab.support.direct_calls import DirectCalls
 from jitlab.targets.devices import default_target
 from jitlab.targets.target import PlainCall
@@ -181,10 +181,12 @@ class InFront:
             return
         values = (*args, *kwargs.values())
         keys = [(value.dtype, value.ndim) if type(value) is np.ndarray else (type(value), -1) for value in values]
-        call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1])
+        known = function._trials.get(kind)
+        places = known.places if known is not None and way == PYTHON else None
+        call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1], places)
         with locks.Released(self._lock), self._lock:
-            known = function._trials.get(kind)
-            if len(self._calls[way]) < self.MOST and known is not None and known.way == way:  # still
+            is_so = known is not None and function._trials.get(kind) is known and known.way == way  # still
+            if len(self._calls[way]) < self.MOST and is_so:
                 self._calls[way][kind] = call
                 with suppress(MemoryError):  # the call itself needs none of it
                     self._set(function)
@@ -219,7 +221,7 @@ class InFront:
                 self._set(function)
 
     def _set(self, function: Jit) -> None:
-        stops = (events.busy.word, native_call_log.watched, settle_is_off)
+        stops = (events.busy.word, settle_is_off)
         entry = self._compiled[-1] if self._compiled else None
         written = function._stitched
         if self._calls[COMPILED] and written is not None:

@@ -19,12 +19,13 @@ from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
 from jitlab.capture.numpy_calls.host_fallback import NotReplayable
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
-from jitlab.capture.positions import here, is_converted, is_user_file
+from jitlab.capture.positions import here, is_converted, is_user_file, spans
 from jitlab.capture.tracers.arrays import Input, Place
 from jitlab.capture.tracers.indices import index_code
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.errors import Signal, Unfit
+from jitlab.events import PythonStatement
 from jitlab.ir import TRACED_DTYPES, Source, every_node
 from jitlab.messages import Message
 from jitlab.ops.control_flow import Loop
@@ -65,6 +66,12 @@ class Given:
     values: list[Build]
     kind: str
     sources: Sequence[Source]
+
+    @property
+    def said(self) -> PythonStatement:
+        """What the event says where it is given out."""
+        lines = [span for source in self.sources for span in spans(source)]
+        return PythonStatement("put_off", Message("refused.put_off"), tuple(lines))
 
 
 #: What is left to do when a piece has run: names with what they are bound to, what is given out then (or None), its values.

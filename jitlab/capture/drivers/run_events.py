@@ -106,8 +106,8 @@ def give_out(given: GivenOut, names: MutableMapping[str, Any]) -> None:
             effect.function(*values)
         finally:
             if started:
-                lines = [span for source in effect.sources for span in spans(source)]
-                emit_statement("put_off", Message("refused.put_off"), lines, started)
+                said = effect.said
+                emit_statement(said.reason, said.said, said.lines, started)
 
 
 class Observer:

@@ -124,7 +124,8 @@ class Trace:
         if not self.effects:
             return result
         given = (Packed(tuple, tuple(_told(build, leaf_of) for build in effect.values)) for effect in self.effects)
-        return GivingOut(tuple, (result, *given), tuple(effect.function for effect in self.effects))
+        functions, said = (tuple(getattr(effect, what) for effect in self.effects) for what in ("function", "said"))
+        return GivingOut(tuple, (result, *given), functions, said)
 
     def told_of(self, build: Build, leaf_of: Callable[[Any], int]) -> Any:
         """What a part of a result is, told for machine code."""

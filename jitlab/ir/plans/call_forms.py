@@ -145,7 +145,9 @@ class Packed:
 @dataclass(frozen=True)
 class GivingOut(Packed):
     """A result, and what is given out when it is made: `items` are the result and a tuple for each of the functions `names`,
-    which are called with it in order."""
+    which are called with it in order; `said`: what is told of each where somebody listens."""
+
+    said: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

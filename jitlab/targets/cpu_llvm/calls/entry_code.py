@@ -75,8 +75,8 @@ class EntryCode:
         code.check_same("i64", code.new(f"load i64, ptr {code.pointer(busy)}"), "0")
         self.arguments = Arguments(code, warm.form)
         self.arguments.check()
-        note = Note(warm.site, code)
-        note.start()
+        self.note = Note(warm.site, code)
+        self.note.start()
         self.owned = self.arguments.hold()  # references that go where the call ends before it gives anything
         self.made: dict[int, str] = {}
         self.endings: list[str] = []
@@ -85,9 +85,9 @@ class EntryCode:
         if warm.scratch_bytes > SCRATCH_BYTES:
             _, self.scratch = self._block(warm.scratch_bytes)
         for number, launch in enumerate(warm.launches):
-            self._run(number, launch, note)
+            self._run(number, launch)
         self._store_results()
-        note.write()
+        self.note.write()
         self.endings += [*self._ending("raised"), *self._ending("failed", "br label %slow")]
         count = code.pointer(calls)  # the GIL is held: nobody else counts meanwhile
         so_far = code.new(f"load i64, ptr {count}")
@@ -143,14 +143,14 @@ class EntryCode:
         self.endings += self._ending(label)
         self.code.check(self.code.new(f"icmp eq i32 {status}, 0"), label)
 
-    def _run(self, number: int, launch: Launch, note: Note) -> None:
+    def _run(self, number: int, launch: Launch) -> None:
         code, new, lines, context = self.code, self.code.new, self.code.lines, self.contexts[number]
         template = code.pointer(launch.template.ctypes.data)
         code.call("llvm.memcpy.p0.p0.i64", f"ptr {context}", f"ptr {template}", f"i64 {8 * len(launch.template)}", "i1 0")
         for slot, kind, which in launch.pointers:
             place = new(f"getelementptr i64, ptr {context}, i64 {slot}")
             lines.append(f"  store ptr {self._memory(kind, which)}, ptr {place}")
-        note.launch(number, context)
+        self.note.launch(number, context)
         at = code.pointer(ctypes.addressof(launch.run))
         first = self._call(at, context, launch.is_long)
         cases = f"i64 {DONE}, label %ran{number} i64 {PAUSED}, label %pause{number} i64 {STOPPED}, label %stop{number}"
@@ -165,7 +165,7 @@ class EntryCode:
         lines.append(f"stop{number}:")
         code.call("PyErr_Restore", *(f"ptr {code.at(context, 8 * (ContextLayout.ERROR + k), 'ptr')}" for k in range(3)))
         lines += ["  br label %raised", f"ran{number}:"]
-        note.launched(number)
+        self.note.launched(number)
 
     def _call(self, at: str, context: str, is_long: bool) -> str:
         """What the function gives whose address stands there."""
@@ -231,12 +231,16 @@ class EntryCode:
 
     def _giving_out(self, gives: GivingOut) -> str:
         result, code = self._value(gives.items[0]), self.code
-        for function, values in zip(gives.names, gives.items[1:], strict=True):
+        for number, (function, values) in enumerate(zip(gives.names, gives.items[1:], strict=True)):
             given = self._value(values)
+            self.note.statement(number)
             done = self._owns(code.call("PyObject_Call", f"ptr {code.object(function)}", f"ptr {given}", "ptr null"))
             for value in (given, done):
                 self.owned.remove(value)
                 code.call("Py_DecRef", f"ptr {value}")
+            label = code.label("lost")
+            self.endings += self._ending(label)
+            self.note.statement_ran(number, label)
         return result
 
     def _packed(self, gives: Packed) -> str:

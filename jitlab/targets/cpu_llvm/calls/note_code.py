@@ -63,29 +63,47 @@ class Note:
 
     def write(self) -> None:
         """Into the block, which is handed over first when it is full."""
-        if self.site is None:
-            return
-        code, new, lines, size = self.code, self.new, self.lines, self.site.about.lines
-        lines += [f"  br i1 {self.is_taken}, label %write, label %written", "write:"]
+        if self.site is not None:
+            self.lines += [f"  br i1 {self.is_taken}, label %write, label %written", "write:"]
+            self._write(self.site, "", "raised")
+            self.lines += ["  br label %written", "written:"]
+
+    def statement(self, number: int) -> None:
+        """The call has ended, and was noted; a statement begins that is given out."""
+        if self.site is not None:
+            self.lines += [f"  br i1 {self.is_taken}, label %begins{number}, label %begun{number}", f"begins{number}:"]
+            self._store(native_call_log.START, self._now())
+            self.lines += [f"  br label %begun{number}", f"begun{number}:"]
+
+    def statement_ran(self, number: int, raised: str) -> None:
+        """It has run, and is noted. `raised`: where it goes on when that fails."""
+        if self.site is not None:
+            self.lines += [f"  br i1 {self.is_taken}, label %note{number}, label %noted{number}", f"note{number}:"]
+            self._store(native_call_log.END, self._now())
+            self._write(self.site.statements[number], str(number), raised)
+            self.lines += [f"  br label %noted{number}", f"noted{number}:"]
+
+    def _write(self, site: native_call_log.Site, which: str, raised: str) -> None:
+        code, new, lines, size = self.code, self.new, self.lines, site.about.lines
         code.call("PyContextVar_Get", f"ptr {code.object(events.cell_variable())}", "ptr null", f"ptr {self.cell}")
         cell = new(f"load ptr, ptr {self.cell}")
         code.call("Py_DecRef", f"ptr {cell}")  # the name of a cell is kept for good
-        self._store(native_call_log.SITE, code.word(self.site.number))
+        self._store(native_call_log.SITE, code.word(site.number))
         self._store(native_call_log.CELL, new(f"ptrtoint ptr {cell} to i64"))
-        lines += ["  br label %fit", "fit:"]
+        lines += [f"  br label %fit{which}", f"fit{which}:"]
         block = new(f"load ptr, ptr {code.pointer(ctypes.addressof(native_call_log.head))}")
         used = new(f"load i64, ptr {block}")
         fits = new(f"icmp sle i64 {used}, {native_call_log.LINES - size}")
-        lines += [f"  br i1 {fits}, label %copy, label %full", "full:"]
+        lines += [f"  br i1 {fits}, label %copy{which}, label %full{which}", f"full{which}:"]
         handed = code.call("PyObject_CallNoArgs", f"ptr {code.object(native_call_log.full[0])}")
-        lines += [f"  br i1 {new(f'icmp eq ptr {handed}, null')}, label %raised, label %handed", "handed:"]
+        lines += [f"  br i1 {new(f'icmp eq ptr {handed}, null')}, label %{raised}, label %handed{which}", f"handed{which}:"]
         code.call("Py_DecRef", f"ptr {handed}")
-        lines += ["  br label %fit", "copy:"]
+        lines += [f"  br label %fit{which}", f"copy{which}:"]
         line = new(f"add i64 {used}, 1")
         place = new(f"getelementptr [{native_call_log.LINE} x i64], ptr {block}, i64 {line}")
         bytes_ = 8 * native_call_log.LINE * size
         code.call("llvm.memcpy.p0.p0.i64", f"ptr {place}", f"ptr {self.note}", f"i64 {bytes_}", "i1 0")
-        lines += [f"  store i64 {new(f'add i64 {used}, {size}')}, ptr {block}", "  br label %written", "written:"]
+        lines.append(f"  store i64 {new(f'add i64 {used}, {size}')}, ptr {block}")
 
     def _now(self) -> str:
         found = native_call_log.clock()

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import events
+from jitlab.support import native_call_log
 from jitlab.support.lazy import made_once
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import LARGEST_SIZE, PlainCall
@@ -22,8 +24,12 @@ from .code_lines import BYTES, HEAD, ITEMS
 from .entry import builtin, defined, layout_is_known
 
 #: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
-#: under way, of the types that are looked into, how many kinds of calls follow, and where they begin.
-BUSY, WATCHED, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, STR, INT, KINDS, FIRST = (8 * n for n in range(12))
+#: under way, of the types that are looked into; of the word that says whether somebody takes notes, of that of the block they
+#: go to, of the clock, of what a full block is handed to and of the variable that has the cell's name; how many kinds of calls
+#: follow, and where they begin.
+BUSY, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, STR, INT, WATCHED, BLOCK, CLOCK, FULL, CELL, KINDS, FIRST = (
+    8 * n for n in range(16)
+)
 
 
 def python_entry(
@@ -31,16 +37,20 @@ def python_entry(
     name: str,
 ) -> Any:  # fmt: skip
     """A builtin function that calls `function` with the same arguments where the call is one of `calls`, else `otherwise`; None
-    where that cannot be."""
+    where that cannot be. While somebody takes notes it notes calls of the places that are known, and `otherwise` the others."""
     if not layout_is_known():
         return None
     words = [ctypes.addressof(word) for word in (*stops, under_way)]
-    words += [id(np.ndarray), id(list), id(tuple), id(dict), id(str), id(int), len(calls)]
+    words += [id(np.ndarray), id(list), id(tuple), id(dict), id(str), id(int)]
+    full, cell, clock = native_call_log.full[0], events.cell_variable(), native_call_log.clock()
+    words += [ctypes.addressof(native_call_log.watched), ctypes.addressof(native_call_log.head), clock[0] if clock else 0]
+    words += [id(full), id(cell), len(calls)]
     for call in calls:
         values = [id(key) for key, _ in call.values] + [axes for _, axes in call.values] + [id(word) for word in call.names]
+        values.append(ctypes.addressof(call.places.words) if call.places is not None and clock is not None else 0)
         words += [8 * (4 + len(values)), call.elements_bits, len(call.values) - len(call.names), len(call.names), *values]
     table = np.array(words, np.int64).tobytes()
-    held = (function, otherwise, table, tuple(calls), tuple(stops), under_way)
+    held = (function, otherwise, table, tuple(calls), tuple(stops), under_way, full, cell)
     return builtin(_definition(str(name)), held)
 
 
@@ -62,14 +72,30 @@ def _text() -> str:
     def pointed(name: str, offset: int) -> str:
         return f"{at(f'{name}.word', '%table', offset)}\n  %{name} = load i64, ptr %{name}.word"
 
+    places, by_pointer = native_call_log.Places, (native_call_log.clock() or (0, False))[1]
+    time = "store i64 0, ptr %now.room\n  call i32 %clock(ptr %now.room)\n  %{0} = load i64, ptr %now.room"
+    time = time if by_pointer else "%{0} = call i64 %clock()"
     return f"""
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
+declare ptr @PyEval_GetFrame()
+declare i32 @PyFrame_GetLasti(ptr)
+declare ptr @PyFrame_GetCode(ptr)
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare ptr @PyObject_CallNoArgs(ptr)
+declare void @Py_DecRef(ptr)
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
 
 define ptr @call(ptr %self, ptr %args, i64 %given, ptr %names) {{
 entry:
   %overflow = alloca i32
+  %now.room = alloca i64
+  %cell.room = alloca ptr
+  %error.type = alloca ptr
+  %error.value = alloca ptr
+  %error.trace = alloca ptr
   {at("held", "%self", ITEMS + 16)}
   %table = getelementptr i8, ptr %held, i64 {BYTES}
   {pointed("busy", BUSY)}
@@ -83,8 +109,7 @@ entry:
   {at("int", "%table", INT)}
   {at("kinds", "%table", KINDS, "i64")}
   %first = getelementptr i8, ptr %table, i64 {FIRST}
-  %either = or i64 %busy, %watched
-  %any = or i64 %either, %off
+  %any = or i64 %busy, %off
   %free = icmp eq i64 %any, 0
   br i1 %free, label %look, label %slow
 look:
@@ -222,6 +247,90 @@ same.name:
 found:
   {at("function", "%self", ITEMS)}
   {at("count.at", "%table", UNDER_WAY)}
+  %is.watched = icmp ne i64 %watched, 0
+  br i1 %is.watched, label %watch, label %run
+watch:
+  %places.at = getelementptr ptr, ptr %words, i64 %named.count
+  %places = load ptr, ptr %places.at
+  %is.unplaced = icmp eq ptr %places, null
+  br i1 %is.unplaced, label %slow, label %caller
+caller:
+  %frame = call ptr @PyEval_GetFrame()
+  %is.frameless = icmp eq ptr %frame, null
+  br i1 %is.frameless, label %slow, label %framed
+framed:
+  %instruction = call i32 @PyFrame_GetLasti(ptr %frame)
+  %instruction.wide = sext i32 %instruction to i64
+  %code = call ptr @PyFrame_GetCode(ptr %frame)
+  call void @Py_DecRef(ptr %code)
+  br label %spot
+spot:
+  %p = phi i64 [ 0, %framed ], [ %p.next, %spot.next ]
+  %spot.at = mul i64 %p, {places.WORDS}
+  %spot.place = getelementptr i64, ptr %places, i64 %spot.at
+  {at("spot.code", "%spot.place", 0)}
+  {at("spot.instruction", "%spot.place", 8, "i64")}
+  {at("site", "%spot.place", 16, "i64")}
+  %same.code = icmp eq ptr %spot.code, %code
+  %same.instruction = icmp eq i64 %spot.instruction, %instruction.wide
+  %same.spot = and i1 %same.code, %same.instruction
+  br i1 %same.spot, label %note, label %spot.next
+spot.next:
+  %p.next = add i64 %p, 1
+  %is.unknown = icmp eq i64 %p.next, {places.MOST}
+  br i1 %is.unknown, label %slow, label %spot
+note:
+  {at("clock", "%table", CLOCK)}
+  {time.format("started")}
+  %noted.so.far = load i64, ptr %count.at
+  %noted.more = add i64 %noted.so.far, 1
+  store i64 %noted.more, ptr %count.at
+  %noted.result = call ptr @PyObject_Vectorcall(ptr %function, ptr %args, i64 %given, ptr %names)
+  %noted.now = load i64, ptr %count.at
+  %noted.less = sub i64 %noted.now, 1
+  store i64 %noted.less, ptr %count.at
+  {time.format("ended")}
+  call void @PyErr_Fetch(ptr %error.type, ptr %error.value, ptr %error.trace)
+  {at("variable", "%table", CELL)}
+  call i32 @PyContextVar_Get(ptr %variable, ptr null, ptr %cell.room)
+  %cell = load ptr, ptr %cell.room
+  call void @Py_DecRef(ptr %cell)
+  %cell.word = ptrtoint ptr %cell to i64
+  br label %fit
+fit:
+  {pointed("block.word", BLOCK)}
+  %block = inttoptr i64 %block.word to ptr
+  %used = load i64, ptr %block
+  %is.fitting = icmp slt i64 %used, {native_call_log.LINES}
+  br i1 %is.fitting, label %write, label %full
+full:
+  {at("hand", "%table", FULL)}
+  %handed = call ptr @PyObject_CallNoArgs(ptr %hand)
+  %is.unhanded = icmp eq ptr %handed, null
+  br i1 %is.unhanded, label %lost, label %handed.over
+handed.over:
+  call void @Py_DecRef(ptr %handed)
+  br label %fit
+lost:
+  call void @Py_DecRef(ptr %noted.result)
+  ret ptr null
+write:
+  %line = add i64 %used, 1
+  %line.at = getelementptr [{native_call_log.LINE} x i64], ptr %block, i64 %line
+  store i64 %site, ptr %line.at
+  %cell.at = getelementptr i64, ptr %line.at, i64 {native_call_log.CELL}
+  store i64 %cell.word, ptr %cell.at
+  %started.at = getelementptr i64, ptr %line.at, i64 {native_call_log.START}
+  store i64 %started, ptr %started.at
+  %ended.at = getelementptr i64, ptr %line.at, i64 {native_call_log.END}
+  store i64 %ended, ptr %ended.at
+  store i64 %line, ptr %block
+  {at("raised.type", "%error.type", 0)}
+  {at("raised.value", "%error.value", 0)}
+  {at("raised.trace", "%error.trace", 0)}
+  call void @PyErr_Restore(ptr %raised.type, ptr %raised.value, ptr %raised.trace)
+  ret ptr %noted.result
+run:
   %so.far = load i64, ptr %count.at
   %more.now = add i64 %so.far, 1
   store i64 %more.now, ptr %count.at
