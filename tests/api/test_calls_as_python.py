@@ -168,14 +168,17 @@ def test_while_somebody_is_busy_listens_or_wants_compiled_code_python_is_asked()
     f = settled(lambda x: x * 2, (x,))
     heard = []
     for inside in (
-        lambda: events.busy, lambda: events.listen(heard.append), lambda: events.listen(heard.append, lambda batch: None),
-        lambda: events.muted(), lambda: as_python(),
+        lambda: events.busy, lambda: events.listen(heard.append), lambda: events.muted(), lambda: as_python(),
     ):  # fmt: skip
         with inside():
             assert frames_of(lambda: f(x))[:1] != ["<lambda>"]
         assert frames_of(lambda: f(x)) == ["<lambda>"]
     assert not [event for event in heard if isinstance(event, events.StatementRan)]
     assert {event.about.function for event in heard if isinstance(event, events.CalledAsPython)} == {"<lambda>"}
+    taken = []
+    with events.listen(heard.append, taken.append):
+        f(x)
+    assert sum(len(calls) for batch in taken for calls in (*batch.calls, batch.events)) == 1
     with compiled_calls():
         assert "<lambda>" not in frames_of(lambda: f(x))[:1]
     assert jl.explain(f, x).kernels

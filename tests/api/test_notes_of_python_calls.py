@@ -94,7 +94,8 @@ def test_the_panel_counts_them_as_what_they_are(recording):
     single = [event for batch in taken for event in batch.events if event.kind == "called-as-python"]
     assert Bulk(calls).kinds() == {"called-as-python": 40 - len(single)}
     each = list(events.each(calls))
-    assert len(each) == 40 - len(single) and {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
+    assert len(each) == 40 - len(single)
+    assert {(event.kind, event.about.function) for event in each} == {("called-as-python", "f")}
     assert sum(event.duration_ns for event in each) == int(calls.durations.sum())
 
 
