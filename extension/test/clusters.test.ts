@@ -73,7 +73,9 @@ test('a text is split where its decision says, never at what is in a name of the
   const textsOf = (version: number, parts: object): unknown[] => {
     const [boundary] = softmax.boundaries;
     const reason = { code: 'whole_reduction', text, ...parts };
-    const temporaries = [{ name: 'exp', plan: 'step #1', reason, bytes: 12000, consumers: [], lines: [] }];
+    const temporaries = [
+      { name: 'exp', plan: 'step #1', reason, bytes: 12000, consumers: [], lines: [], counted: true }
+    ];
     const read = report({ ...softmax, version, boundaries: [{ ...boundary, bytes: 12000, reason }], temporaries });
     const { head, why } = boundaryTexts(read.boundaries[0] as Boundary);
     return [head, why, memoryRows(read).rows[0]?.why];
@@ -327,6 +329,7 @@ test('an operation, the value on an arrow and one in memory are called as the pr
       producer: 'div',
       consumerLines: [],
       place: 'scratch',
+      counted: true,
       reason: { code: '', text: '', clause: '', rest: '', sizeIn: '' }
     }))
   });

@@ -94,12 +94,15 @@ test('a box says how near its numbers are, and which of its values reach memory'
   assert.ok(texts(picture).length > 3);
 });
 
-test('values that reach memory stand with size and reason, the largest first; of alike plans one counts', () => {
-  const { head, rows, more } = memoryRows(json);
-  const first = json.temporaries.filter(({ plan }) => json.plans.find(({ name }) => name === plan)?.like === plan);
-  assert.match(head, new RegExp(`^${first.length} intermediate arrays are stored, .* a call$`));
-  assert.equal(rows.length, first.length);
-  assert.equal(more, '');
+test('values that reach memory stand with size and reason, those that the verdict counts, the largest first', () => {
+  const stored = { text: '2 intermediate arrays are stored, 3.0 MB a call', count: 2, bytes: 3e6 };
+  const counted = json.temporaries.slice(0, 2).map(value => ({ ...value, counted: true }));
+  const { head, rows, more } = memoryRows({
+    ...json,
+    verdict: { ...json.verdict, stored },
+    temporaries: [...counted, ...json.temporaries.slice(2)]
+  });
+  assert.deepEqual([head, rows.length, more], [stored.text, 2, '']);
   const sizes = rows.map(({ value }) => value.bytes);
   assert.deepEqual(
     sizes,
@@ -113,9 +116,11 @@ test('of very many values that reach memory the largest are listed, the others c
     plan: 'p',
     name: `t${at}`,
     bytes: 1000 * at,
-    consumers: ['a']
+    consumers: ['a'],
+    counted: true
   }));
-  const { rows, more } = memoryRows(report({ version: 1, temporaries: many }));
+  const stored = { text: '', count: 30, bytes: 435000 };
+  const { rows, more } = memoryRows(report({ version: 1, temporaries: many, verdict: { stored } }));
   assert.deepEqual([rows.length, rows[0]?.name, more], [20, 't29 → a', 'and 10 smaller values, 45.0 kB together']);
 });
 

@@ -3,9 +3,7 @@ import { test } from 'node:test';
 import { badgeText } from '../src/core/panel/badge';
 import { flowOf } from '../src/core/sections/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/sections/verdict/layout';
-import { boundText } from '../src/core/sections/verdict/more';
 import { isPythons, pythonRows } from '../src/core/sections/verdict/python';
-import { boundOf, whatBounds } from '../src/core/sections/verdict/bound';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 import { hugeReport } from './huge';
@@ -113,11 +111,7 @@ test('a first run is marked, and what its quick code reaches of the peak is not 
     kernels: softmax.kernels
   });
   const { firstRun, repeated } = first.verdict;
-  assert.deepEqual(
-    [firstRun?.seconds, repeated?.text, firstRun?.text, firstRun?.quickShare],
-    [0.031, loop, said.text, 1]
-  );
-  assert.equal(whatBounds(first).text, '');
+  assert.deepEqual([firstRun?.seconds, repeated?.text, firstRun?.text], [0.031, loop, said.text]);
 });
 
 test('the badge begins with what the user waited for, and how that is beside NumPy', () => {
@@ -147,47 +141,13 @@ test('a print has no cross, what could not be captured has one', () => {
   assert.deepEqual([ran('effect', 'value'), ran('error')].map(isPythons), [false, false]);
 });
 
-test('nothing is left to do only where nothing raised, ran as Python or was far from its peak', () => {
-  const { cell, kernels, verdict, ...rest } = report(softmax);
-  const fine = {
-    ...{ ...rest, cell: { ...cell, error: null }, statements: [], verdict: { ...verdict, retraces: 0, host: 0 } },
-    kernels: kernels.map(kernel => ({ ...kernel, ofPeak: 0.9 }))
-  };
-  const statement = {
-    text: 'print(x)',
-    lines: [],
-    calls: 1,
-    seconds: 1,
-    reason: { code: 'effect', text: '', clause: '', rest: '', sizeIn: '' }
-  };
-  assert.match(boundOf(whatBounds(fine)), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
-  const slowest = {
-    ...{ file: '', lines: [2], seconds: 1 },
-    text: 'line 2 (8 kernels)',
-    share: 0.68,
-    kernels: ['k1', 'k2']
-  };
-  const several = { ...fine, temporaries: [], verdict: { ...fine.verdict, slowest } };
-  const told = boundText(several, whatBounds(several));
-  assert.match(told, /^No advice left. Slowest: line 2 \(8 kernels\) 68 % of the time; of single kernels, k0 of/);
-  const temporary = {
-    plan: 'p',
-    name: 't',
-    bytes: 4e6,
-    consumers: ['u'],
-    reason: { code: 'x', text: 'a library reads it' }
-  };
-  const { temporaries } = report({ version: 1, temporaries: [temporary] });
-  const stays = boundText({ ...fine, temporaries }, whatBounds(fine));
-  assert.match(stays, / takes .* Of the values between kernels the largest is .*, [\d.]+ [kM]B\. .*\.$/);
-  const bare = { ...several, verdict: { ...several.verdict, slowest: null } };
-  assert.equal(boundText(bare, whatBounds(bare)), boundOf(whatBounds(bare)));
-  assert.match(boundOf(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } })), /^k/);
-  assert.match(boundOf(whatBounds({ ...fine, statements: [statement] })), /^k.* of the time of what is compiled/);
-  assert.match(
-    boundOf(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) })),
-    /^k/
-  );
+test('whether no change helps, or none was found, is what the report says', () => {
+  for (const code of ['done', 'left']) {
+    const bound = { code, text: 'No fix found: `x` takes 60 % of the time.' };
+    const read = report({ ...softmax, verdict: { ...softmax.verdict, next: null, bound } });
+    assert.deepEqual(read.verdict.bound, { code, text: 'No fix found: x takes 60 % of the time.' });
+  }
+  assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, bound: undefined } }).verdict.bound, null);
 });
 
 test('calls that ran as Python stand beside the plan, which is counted as ever', () => {
@@ -195,8 +155,11 @@ test('calls that ran as Python stand beside the plan, which is counted as ever',
     'runs as Python up to 1,023 elements: 1.3 µs beside 1.9 µs compiled (5 calls each); because `math.fsum` wants a Python number (line 7); `np.sum` would keep it compiled';
   const call = { function: 'scale', text, lines: [['<cell 7>', 9, 0, 9, 8]], seconds: 6.5e-6, calls: 5 };
   const settled = report({ ...softmax, as_python: [call] });
-  assert.match(badgeText(settled), /^58\.8 ms .* · 21\/22 compiled · .* · this run: Python/);
   assert.doesNotMatch(badgeText(report(softmax)), /Python/);
+  const said = { text: `This run: scale (5 calls, 6.5 µs) ${text}`, short: 'Python 1.3 µs, compiled 1.9 µs' };
+  const told = report({ ...softmax, verdict: { ...softmax.verdict, settled: said }, as_python: [call] });
+  assert.match(badgeText(told), /^58\.8 ms .* · Python 1.3 µs, compiled 1.9 µs · 21\/22 compiled · /);
+  assert.deepEqual(pythonRows(told), pythonRows(report(softmax))); // the verdict says it above
   const { rows, more } = pythonRows(settled);
   assert.deepEqual(rows.map(({ what, where, why }) => [what, where, why]).slice(0, 1), [
     ['scale', 'line 9, this run: Python, 5 calls, 6.5 µs', `It ${text.replaceAll('`', '')}.`]

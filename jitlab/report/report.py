@@ -362,9 +362,10 @@ class Report:
 
     @property
     def in_short(self) -> str:
-        """What the user waited for, and what was compiled: one line."""
-        waited = (self.data["verdict"].get("waited") or {}).get("text", "")
-        return clean(" · ".join(filter(None, (waited, self.data["verdict"]["lead"]))))
+        """What the user waited for, what ran as Python, and what was compiled: one line."""
+        verdict = self.data["verdict"]
+        said = [(verdict.get(key) or {}).get("text", "") for key in ("waited", "settled")]
+        return clean(" · ".join(filter(None, (*said, verdict["lead"]))))
 
     def __repr__(self) -> str:
         return f"<Report: {clean(self.data['verdict']['lead'])}>"

@@ -217,6 +217,21 @@ class Slowest(Record):
     kernels: Names  #: that are these lines
 
 
+class Settled(Record):
+    """Calls, or the run of the cell, that Python ran because that takes less time."""
+
+    text: str  #: of the entry of `as_python` that took most: which calls, the times that were measured, and why
+    short: str  #: `Python 97 µs, compiled 240 µs`
+
+
+class Stored(Record):
+    """Intermediate arrays of a call that are stored, those of 64 kB and more: a value of several traces counts once."""
+
+    text: str  #: in words
+    count: int  #: how many
+    bytes: Bytes  #: of them all
+
+
 class Verdict(Record):
     """The short answer. Plans that differ in sizes and values only count once."""
 
@@ -238,11 +253,14 @@ class Verdict(Record):
     largest_error: Ulps | None = None  #: beside NumPy, after a comparison
     bytes_moved: Bytes | None = None  #: of all calls, by the cost model
     bytes_saved: Bytes | None = None  #: what op by op would move more
+    stored: Stored | None = None  #: intermediate arrays; null: there are none
     speed: Speed | None = None  #: beside NumPy, after `--compare`
     waited: Waited | None = None  #: what the user waited for; null while it runs
+    settled: Settled | None = None  #: what ran as Python because that takes less time
     first_run: FirstRun | None = None  #: of a run that captured something for the first time
     repeated: Repeated | None = None  #: what loops took
     slowest: Slowest | None = None  #: where the time went
+    bound: Message | None = None  #: where nothing is to be done: `done`, no change helps, or `left`, none was found
 
 
 class Quantiles(Record):
@@ -384,6 +402,7 @@ class Temporary(Placed, shown=True):
     bytes: Bytes  #: of a call
     place: str  #: `scratch`: inside its cluster; `result`: it leaves the cluster
     consumer_lines: Lines  #: the numbers of its readers' lines
+    counted: bool = False  #: it is one of those that the verdict's `stored` counts
     #: That of an edge or copy, or `partial_results`, `library_operand`, `loop_value`, `kept`, `unread`, `leaves_cluster`.
     reason: Reason
     said: Added[Names] = ()  #: the value, then who reads it, as the program calls them

@@ -15,6 +15,7 @@ from jitlab.capture.drivers import cells
 from jitlab.notebook.extension import unload_ipython_extension
 from jitlab.ops.base import Operation
 from jitlab.report import MIME
+from jitlab.report.render.text import report_text
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.cpu_target import CPU
 from tests.notebook.shells import lines_of, new_shell
@@ -108,6 +109,11 @@ def test_what_is_faster_as_python_runs_as_python_and_keeps_its_plan(shell, plan)
     assert len(plan.ways) < FIRST_CALLS + 2 * ENOUGH + 4
     in_turn = ["ran as Python, in turn with compiled runs, to find out which take less time"]
     assert [texts for _, texts in found].count(in_turn) == plan.ways.count(PYTHON) == ENOUGH
+    told = report["verdict"]["settled"]
+    assert told["text"].startswith("This run: In [") and told["text"].endswith(f") {said}")
+    assert told["short"] == "Python 3.0 µs, compiled 9.0 µs"
+    lines = report_text(report).replace("\n  ", " ").split("\n")
+    assert lines[1] == told["text"].replace("`", "") and sum(said in line for line in lines) == 1  # at the top, once
     (entry,) = report["as_python"]
     assert entry["plans"] and [line[1:] for line in entry["lines"]] == [[2, 0, 5, 7]]
     assert not any(name.startswith("__jl") for name in shell.user_ns)

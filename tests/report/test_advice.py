@@ -7,7 +7,7 @@ import pytest
 import report_samples as samples
 
 import jitlab as jl
-from jitlab.report.build.advice import spent, things_to_do
+from jitlab.report.build.advice import bounded, spent, things_to_do
 
 
 def test_then_is_what_cost_the_most_after_the_next():
@@ -77,3 +77,43 @@ def test_a_loop_that_draws_is_told_to_draw_before_it_and_is_native_code_then():
     assert [f["op"] for f in cured.to_json()["fallbacks"]] == ["Poisson"] and len(cured.kernels) == 1
     found = (jl.jit(f)(v, np.random.default_rng(0), 30) for f in (bootstrap, drawn_before))
     np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def plain_report(**changes):
+    """A report of one kernel without retraces, host or statements."""
+    data = jl.explain(jl.jit(lambda x: np.exp(x) * 2 + 1), np.ones(40_000)).to_json()
+    (kernel,) = data["kernels"]
+    kernel.update({"seconds": 1e-3, "bound": "memory", "of_peak": 0.93} | changes.pop("kernel", {}))
+    told = {"text": "line 3", "file": "f", "lines": [3], "seconds": 1e-3, "share": 1.0, "kernels": [kernel["name"]]}
+    data["verdict"].update({"first_run": None, "next": None, "retraces": 0, "slowest": told} | changes.pop("verdict", {}))
+    return data | changes
+
+
+def test_nothing_to_improve_is_said_only_where_no_change_helps():
+    """One kernel does all the work, near a peak of the machine: else no fix was found, and what takes the time is said."""
+    assert bounded(plain_report()) == {
+        "code": "done", "args": {"where": "line 3", "share": 0.93, "peak": "memory"},
+        "text": "Nothing to improve: all the work is in line 3, at 93 % of the memory's peak.",
+    }  # fmt: skip
+    stored = {"text": "1 intermediate array is stored, 8.0 MB a call", "count": 1, "bytes": 8_000_000}
+    left = [
+        plain_report(kernel={"of_peak": 0.36}), plain_report(kernel={"of_peak": None, "bound": None}),
+        plain_report(kernel={"bound": "cache", "of_peak": None}), plain_report(statements=[{}]), plain_report(as_python=[{}]),
+        plain_report(verdict={"stored": stored}), plain_report(cell={"error": "ValueError"}),
+    ]  # fmt: skip
+    found = [bounded(data) for data in left]
+    assert [said["code"] for said in found] == ["left"] * len(left)
+    assert found[0]["text"] == "No fix found: 100 % of the time is in line 3; memory-bound, 36 % of peak."
+    assert found[5]["text"].endswith("; memory-bound, 93 % of peak; 1 intermediate array is stored, 8.0 MB a call.")
+    quick = {"quick_share": 0.5, "text": ""}
+    others = {"next": {"text": "do"}, "retraces": 1, "host": 1, "slowest": None, "first_run": quick, "compiled": 0}
+    for name, value in others.items():
+        assert bounded(plain_report(verdict={name: value})) is None
+
+
+def test_a_bound_is_in_the_report_and_two_kernels_are_never_proven_the_best():
+    function = jl.jit(lambda x: np.cumsum(x) + x.mean())
+    function(np.ones(400_000))
+    verdict = jl.explain(function, np.ones(400_000)).verdict
+    assert verdict["kernels"] > 1 and verdict["bound"]["code"] == "left"
+    assert verdict["slowest"]["text"] in verdict["bound"]["text"]

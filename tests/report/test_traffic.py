@@ -386,5 +386,8 @@ def test_a_value_that_several_traces_store_is_listed_once_with_their_count():
     lines = [line.strip() for line in str(recording.report()).splitlines()]
     (head,) = [line for line in lines if "intermediate array" in line]
     assert head == "1 intermediate array is stored, 1.1 MB a call"
+    data = recording.report().to_json()
+    assert data["verdict"]["stored"] == {"text": head, "count": 1, "bytes": 1_120_000}
+    assert [t["plan"] for t in data["temporaries"] if t.get("counted")] == ["centred #3"]  # what the panel lists
     assert sum(line.startswith("`e` (line") for line in lines) == 1
     assert "(in 3 traces, here the largest)" in " ".join(lines)

@@ -23,12 +23,15 @@ NOT_PYTHON = "A cell runs once, so its own Python was not run beside it; f.check
 
 
 def add_traffic(data: Json, recording: Recording) -> None:
-    """`allocated_bytes` of clusters, `bytes_moved` and `bytes_saved` of the verdict. What nobody measured or knows is None."""
+    """`allocated_bytes` of clusters, `bytes_moved`, `bytes_saved` and `stored` of the verdict. What nobody measured or knows is
+    None."""
     title = {plan["name"]: (plan["function"], plan["trace"]) for plan in data["plans"]}
     for cluster in data["clusters"]:
         key = (*title[cluster["plan"]], cluster["name"])
         cluster["allocated_bytes"] = recording.scratch.get(key)
     data["verdict"].update(moved(data))
+    if (told := stored(data)) is not None:
+        data["verdict"]["stored"] = told
     if recording.numerics is not None:
         data["numerics"] = recording.numerics
 
@@ -56,19 +59,33 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     if not moved and not is_per_turn:
         return []
     lines = [f"moved {units.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
-    like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
-    every = [t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES]
-    traces = _by_value(data, sorted(every, key=lambda t: -t["bytes"]))
-    left = [of_value[0] for of_value in traces]
-    if left:
-        total = units.size(sum(t["bytes"] for t in left))
-        are = "are" if len(left) > 1 else "is"
-        lines.append(f"{units.counted(len(left), 'intermediate array')} {are} stored, {total} a call")
+    if verdict.get("stored"):
+        lines.append(verdict["stored"]["text"])
         ops = wording.operations(data)
-        for of_value in traces[:MOST_TOLD]:
+        for of_value in _large(data)[:MOST_TOLD]:
             more = f" (in {len(of_value)} traces, here the largest)" if len(of_value) > 1 else ""
             lines.append(in_a_line(of_value[0], ops) + more)
     return lines
+
+
+def stored(data: Mapping[str, Any]) -> Json | None:
+    """`verdict.stored` of docs/reference/report-format.md, and the mark of those that it counts."""
+    left = [of_value[0] for of_value in _large(data)]
+    if not left:
+        return None
+    for temporary in left:
+        temporary["counted"] = True
+    whole, are = sum(t["bytes"] for t in left), "are" if len(left) > 1 else "is"
+    said = f"{units.counted(len(left), 'intermediate array')} {are} stored, {units.size(whole)} a call"
+    return {"text": said, "count": len(left), "bytes": whole}
+
+
+def _large(data: Mapping[str, Any]) -> list[list[Json]]:
+    """The values that a call stores, the largest first, each with those of other traces; of a plan that was given up none."""
+    gone = {plan["name"] for plan in data["plans"] if plan.get("given_up")}
+    like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]} - gone
+    every = [t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES]
+    return _by_value(data, sorted(every, key=lambda t: -t["bytes"]))
 
 
 def _by_value(data: Mapping[str, Any], temporaries: list[Json]) -> list[list[Json]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitlab import messages
-from jitlab.messages import units
+from jitlab.messages import Message, units
 from jitlab.report.recording import Recording
 from jitlab.report.render import wording
 
@@ -15,6 +15,10 @@ Json = dict[str, Any]
 
 #: A host operation that takes less of the run is no advice.
 SHARE_FELT = 0.05
+#: From this share of a peak on a kernel that does all the work cannot be made much faster; nothing is said of times of which so
+#: much is of quick code.
+NEAR_PEAK, QUICK = 0.8, 0.1
+PEAKS = {"memory": "memory", "compute": "arithmetic"}
 #: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
 BEYOND_CURE = {
     "disallowed", "level", "jit_off", "stateful_random", "slow", "not_fusible", "not_listed", "excluded", "fuel",
@@ -33,6 +37,25 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
     hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
     # Of two that cost the same, the one that a line of code cures.
     return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
+
+
+def bounded(data: Mapping[str, Any]) -> Json | None:
+    """`verdict.bound` of docs/reference/report-format.md: where nothing is advised, whether that is because no change helps."""
+    verdict = data["verdict"]
+    top, first = verdict.get("slowest"), verdict.get("first_run")
+    is_quick = first is not None and (first["quick_share"] or 0.0) >= QUICK
+    if not top or verdict["next"] or not verdict["compiled"] or verdict["retraces"] or verdict["host"] or is_quick:
+        return None
+    kernels = [k for k in data["kernels"] if k["seconds"]]
+    only = kernels[0] if len(kernels) == 1 else None
+    is_rest = data["statements"] or data["as_python"] or data["cell"].get("error") or verdict.get("stored")
+    if only is not None and not is_rest and (only["of_peak"] or 0.0) >= NEAR_PEAK:
+        args = {"where": top["text"], "share": only["of_peak"], "peak": PEAKS[only["bound"]]}
+        return Message("bound.done", args).to_json()
+    mine = [k for k in kernels if top["kernels"] == [k["name"]]]
+    reached = wording.bound_text(mine[0]) if len(mine) == 1 else ""
+    more = "".join(f"; {said}" for said in (reached, (verdict.get("stored") or {}).get("text", "")) if said)
+    return Message("bound.left", {"where": top["text"], "of": top["share"], "more": more}).to_json()
 
 
 def _host(fallback: Json, seconds: float | None) -> Json:

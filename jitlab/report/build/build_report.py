@@ -23,10 +23,10 @@ from jitlab.targets.devices import default_target
 from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
-from .advice import made_in, place_of, spent, things_to_do
+from .advice import bounded, made_in, place_of, spent, things_to_do
 from .lanes import lanes
 from .lines import slowest
-from .python_statements import fell_back, mark_given_up, whole_statements
+from .python_statements import fell_back, mark_given_up, settled, whole_statements
 from .source_files import report_sources
 from .titles import Titles
 from .waited import first_run, repeated, waited
@@ -107,6 +107,8 @@ def report_json(recording: Recording) -> Json:
         _rename_files(data, recording.file_name)
     if (found := slowest(data)) is not None:
         data["verdict"]["slowest"] = found
+    if (bound_by := bounded(data)) is not None:
+        data["verdict"]["bound"] = bound_by
     return _plain_text(data)  # type: ignore[no-any-return]
 
 
@@ -514,8 +516,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     suggestions = things_to_do({**data, "fallbacks": [f for f in data["fallbacks"] if f["plan"] not in gone]}, seconds)
     if gone and (split := splits.split(recording, data)) is not None:
         suggestions.insert(0, split)
-    by_python = len(data["statements"]) + len(data["as_python"])
-    told = lead(compiled, operations, by_python, None if data["retraces"] else recording.plain)
+    plain = None if data["retraces"] else recording.plain
+    told = lead(compiled, operations, len(data["statements"]), plain, bool(data["as_python"]))
     result: Json = {
         "lead": fell_back(data, told if compiled else "") or told, "operations": operations, "compiled": compiled,
         "clusters": sum(cluster["plan"] in used for cluster in data["clusters"]),
@@ -536,6 +538,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["loops"] = len(data["loops"])
     if (whole_run := waited(recording, data, result.get("speed"))) is not None:
         result["waited"] = whole_run
+    if (decided := settled(data)) is not None:
+        result["settled"] = decided
     if (first := first_run(recording, data["retraces"])) is not None:
         result["first_run"] = first
     if recording.repeated is not None:
@@ -545,8 +549,10 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     return result
 
 
-def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None) -> str:
+def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None, is_settled: bool = False) -> str:
     if not operations:
+        if is_settled:
+            return "Nothing ran compiled"
         if plain is not None and not statements:
             return wording.not_compiled(plain)
         return "No NumPy operation was captured" if statements else "Nothing to compile"

@@ -66,6 +66,20 @@ def fell_back(data: Mapping[str, Any], told: str = "") -> str:
     return "; ".join(filter(None, (said, told)))
 
 
+def settled(data: Mapping[str, Any]) -> Json | None:
+    """`verdict.settled` of docs/reference/report-format.md: of several what took most."""
+    entries = sorted(data["as_python"], key=lambda entry: -entry["seconds"])
+    if not entries:
+        return None
+    said, more = wording.as_python(entries[0]), len(entries) - 1
+    times: Json = next((clause["args"] for clause in entries[0]["said"] if clause["args"].get("python")), {})
+    short = text("waited.settled_times", python=times["python"], compiled=times["compiled"]) if times else ""
+    return {
+        "text": text("waited.settled_more", said=said, others=units.counted(more, "more function")) if more else said,
+        "short": short or text("waited.settled_so"),
+    }
+
+
 def mark_given_up(data: Mapping[str, Any]) -> None:
     """Mark plans no call of which came to its end, since Python took over. Alike ones are one plan."""
     taken = _taken_over(data)

@@ -113,6 +113,7 @@ class Outline:
     colors: Mapping[tuple[str, str], int] = field(default_factory=dict)  #: by cluster, and by cluster and kernel
     deviation: float | None = None  # of a run that was repeated, whose mean `seconds` is
     waited: str = ""  # "10.0 s this run: 0.23 s work, 8.2 s compiling, 1.6 s Python"
+    settled: str = ""  # what ran as Python because that takes less time, with the times and why
     repeated: str = ""  # what a loop took, where loops were asked for
     pays: str = ""  # when the compiling has paid for itself
     faster: str = ""  # "about 4.9 × faster", "no measurable difference from NumPy"; "" until NumPy was measured
@@ -124,9 +125,11 @@ class Outline:
         if not self.waited:  # of a report that another version wrote
             beside = ", ".join(filter(None, (by_numpy, self.faster)))
             took = self.took + (f" ({beside})" if beside else "")
-            return tuple(filter(None, (" · ".join(filter(None, (self.lead, *self.counts, took))), self.repeated)))
+            line = " · ".join(filter(None, (self.lead, *self.counts, took)))
+            return tuple(filter(None, (self.settled, line, self.repeated)))
         beside = ", ".join(filter(None, (self.faster, by_numpy)))
-        lines = self.waited, self.repeated, "; ".join(filter(None, (beside, self.pays))), " · ".join((self.lead, *self.counts))
+        paid = "; ".join(filter(None, (beside, self.pays)))
+        lines = self.waited, self.settled, self.repeated, paid, " · ".join((self.lead, *self.counts))
         return tuple(filter(None, lines))
 
     @property
@@ -155,6 +158,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={(cluster["name"], ""): cluster["color"] for cluster in data["clusters"]} | kernel_colors(data["clusters"]),
         waited=clean(waited.get("text", "")), repeated=clean(repeated.get("text", "")),
+        settled=clean((verdict.get("settled") or {}).get("text", "")),
         pays=clean((waited.get("pays") or {}).get("text", "")),
         faster="; ".join(clean(speed[key]) for key in ("text", "note") if speed.get(key)),
     )  # fmt: skip

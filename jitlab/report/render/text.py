@@ -42,7 +42,8 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     lines = _head(o)
     for entry in data.get("as_python", ()):
-        lines += _folded("", clean(wording.as_python(entry)), indent="  ")
+        said = clean(wording.as_python(entry))
+        lines += [] if o.settled.startswith(said) else _folded("", said, indent="  ")
     lines += _slowest(data)
     lines += _folded("", clean(first_run["text"])) if first_run else []
     lines += _next(o)

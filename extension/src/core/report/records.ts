@@ -25,17 +25,21 @@ export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amoun
   then: maybe(v.then, readAdvice), traces: amount(v.traces), statements: amount(v.statements),
   /** seconds */ statementSeconds: number(v.statement_seconds), loops: amount(v.loops),
   /** bytes */ bytesMoved: number(v.bytes_moved), /** bytes */ bytesSaved: number(v.bytes_saved),
-  speed: maybe(v.speed, readSpeed), waited: maybe(v.waited, readWaited), firstRun: maybe(v.first_run, readFirstRun),
-  repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest) });
+  stored: maybe(v.stored, readStored), speed: maybe(v.speed, readSpeed), waited: maybe(v.waited, readWaited),
+  settled: maybe(v.settled, readSettled), firstRun: maybe(v.first_run, readFirstRun),
+  repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest),
+  bound: maybe(v.bound, readMessage) });
 export const readAdvice = (v: Json) => ({ text: text(v.text), advice: text(v.advice), args: v.args,
   code: text(v.code) || null, why: text(v.why) || null, section: text(v.section) });
+export const readStored = (v: Json) => ({ text: text(v.text), count: amount(v.count),
+  /** bytes */ bytes: amount(v.bytes) });
 export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note) });
 export const readWaited = (v: Json) => ({ text: text(v.text), /** seconds */ seconds: amount(v.seconds),
   /** seconds */ work: amount(v.work), /** seconds */ python: amount(v.python), /** seconds */ next: number(v.next),
   pays: maybe(v.pays, readMessage) });
 export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
-export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
-  /** share */ quickShare: number(v.quick_share), text: text(v.text) });
+export const readSettled = (v: Json) => ({ text: text(v.text), short: text(v.short) });
+export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds), text: text(v.text) });
 export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ mean: number(v.mean),
   /** seconds */ deviation: number(v.deviation) });
 export const readSlowest = (v: Json) => ({ text: text(v.text), file: text(v.file), lines: numbers(v.lines),
@@ -65,7 +69,8 @@ export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer
   flip: maybe(v.flip, readMessage) });
 export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
   cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
-  /** bytes */ bytes: amount(v.bytes), place: text(v.place), reason: readReason(record(v.reason)) });
+  /** bytes */ bytes: amount(v.bytes), place: text(v.place), counted: flag(v.counted),
+  reason: readReason(record(v.reason)) });
 export const readChecked = (v: Json) => ({ cluster: text(v.cluster) || null, plan: text(v.plan),
   output: text(v.output), lines: numbers(v.lines), ok: flag(v.ok), op: text(v.op), word: text(v.word),
   called: text(v.called), maxAbs: number(v.max_abs), /** ulps */ maxUlp: number(v.max_ulp),
@@ -100,7 +105,7 @@ export const readSpan = (v: Json) => ({ name: text(v.name), label: text(v.label)
   /** µs */ start: amount(v.start), /** µs */ duration: amount(v.duration), cluster: text(v.cluster) || null,
   plan: text(v.plan) || null, lines: numbers(v.lines), /** bytes */ bytes: number(v.bytes), tier: text(v.tier) });
 export const readSummary = (v: Json) => ({ ops: amount(v.ops), boundaries: amount(v.boundaries),
-  spans: amount(v.spans), /** seconds */ kernelSeconds: number(v.kernel_seconds),
+  spans: amount(v.spans),
   clusters: maybe(v.clusters, all => new Map(Object.entries(all).map(([key, of]) => [key, readClusterCount(record(of))]))),
   temporaries: records(v.temporaries).map(readReaching), edges: records(v.edges).map(readPassing) });
 export const readClusterCount = (v: Json) => ({ ops: amount(v.ops) });

@@ -12,26 +12,19 @@ export interface MemoryRow {
   why: string;
 }
 
-/** Pure: the values that still reach memory, the largest first; of alike plans one counts. */
+/** Pure: the values that still reach memory, as the verdict counts them, the largest first. */
 export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; more: string } {
-  const alike = new Set(report.plans.filter(({ name, like }) => like !== '' && like !== name).map(({ name }) => name));
-  const values = report.temporaries.filter(({ plan }) => !alike.has(plan));
-  const counted = (report.summary?.temporaries ?? []).filter(({ plan }) => !alike.has(plan));
-  const sent = values.reduce((sum, value) => sum + value.bytes, 0);
-  const all = counted.length ? counted.reduce((sum, { count }) => sum + count, 0) : values.length;
-  const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
-  const sorted = [...values].sort((a, b) => b.bytes - a.bytes);
-  const left = sorted.slice(MOST_ROWS);
+  const { stored } = report.verdict;
+  const values = report.temporaries.filter(({ counted }) => counted).sort((a, b) => b.bytes - a.bytes);
+  const shown = values.slice(0, MOST_ROWS);
   const ops = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called || op.written]));
   const saidOf = ({ plan, producer }: Temporary, name: string): string =>
     ops.get(`${plan}\n${name}`) ?? ops.get(`${plan}\n${producer}`) ?? name;
-  const rest = left.reduce((sum, value) => sum + value.bytes, whole - sent);
-  const smaller = all - values.length + left.length;
+  const smaller = (stored?.count ?? values.length) - shown.length;
+  const rest = shown.reduce((sum, { bytes: size }) => sum - size, stored?.bytes ?? 0);
   return {
-    head: all
-      ? `${some(all, 'intermediate array')} ${all === 1 ? 'is' : 'are'} stored${whole ? `, ${bytes(whole)} a call` : ''}`
-      : '',
-    rows: sorted.slice(0, MOST_ROWS).map(value => ({
+    head: stored?.text ?? '',
+    rows: shown.map(value => ({
       value,
       name: joined(' → ', saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))),
       where: joined(' · ', whereOf(value), value.cluster),
@@ -40,7 +33,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
         letter.toUpperCase()
       )
     })),
-    more: smaller ? `and ${some(smaller, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''
+    more: smaller > 0 ? `and ${some(smaller, 'smaller value')}, ${bytes(rest)} together` : ''
   };
 }
 

@@ -1,13 +1,11 @@
 import { flowOf } from '../clusters/flow';
 import { h, icon } from '../../base/dom';
-import { duration, joined, percent, some } from '../../base/format';
+import { duration, percent, some } from '../../base/format';
 import type { KernelAccess } from '../../report/kernel';
 import { lineId } from '../../report/links';
 import type { Report } from '../../report/report';
 import { checkedElement } from './checked';
-import { memoryRows } from '../clusters/memory';
 import { Measure } from './measure';
-import { boundOf, type Bound } from './bound';
 
 /** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
 export interface MoreOfVerdict {
@@ -15,8 +13,6 @@ export interface MoreOfVerdict {
   calls(report: Report): HTMLElement | null;
   /** `pin` lights lines wherever they are shown. */
   slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
-  /** What the time is spent on, and why nothing is advised. */
-  bound(report: Report, said: Bound): string;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
   /** What the kernel can find out when it is asked to; null where nothing. */
@@ -53,7 +49,6 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
       share < 0.995 ? `${said}, ${percent(share)} of the time` : said
     );
   },
-  bound: boundText,
   notes: ({ verdict, cell }) =>
     [
       verdict.repeated?.text,
@@ -70,19 +65,4 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
 export function callsOf(report: Report): number {
   const nodes = flowOf(report).parts.flatMap(part => part.nodes);
   return nodes.reduce((most, node) => Math.max(most, node.calls), 0);
-}
-
-/** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
-export function boundText(report: Report, said: Bound): string {
-  const [largest] = memoryRows(report).rows;
-  const { slowest } = report.verdict;
-  const several = slowest && slowest.kernels.length > 1;
-  if (!said.isDone || (!several && !largest)) {
-    return boundOf(said);
-  }
-  const most = several ? `${slowest.text} ${percent(slowest.share)} of the time; of single kernels, ` : '';
-  const why = largest
-    ? ` Of the values between kernels the largest is ${joined(', ', largest.name, largest.size)}. ${largest.why}`
-    : '';
-  return `No advice left. Slowest: ${most}${said.text}${why}`;
 }

@@ -25,9 +25,11 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
   const statements = verdict.statements > 0 ? report.statements : [];
   const slowest = [...statements].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
   const longest = [...report.loops].sort((a, b) => b.iterations - a.iterations).slice(0, MOST_ROWS);
-  const settled = [...report.asPython].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
+  const bySeconds = [...report.asPython].sort((a, b) => b.seconds - a.seconds);
+  const others = bySeconds.slice(verdict.settled ? 1 : 0); // what took most is told of above
+  const settled = others.slice(0, MOST_ROWS);
   const rest = [
-    [report.asPython.length - settled.length, 'more function'] as const,
+    [others.length - settled.length, 'more function'] as const,
     [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
     [Math.max(verdict.loops, report.loops.length) - longest.length, 'more loop'] as const
   ].flatMap(([count, noun]) => (count > 0 ? [some(count, noun)] : []));

@@ -3,7 +3,6 @@ import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, refill, type IconName } from '../../base/dom';
 import { bytes, capital, duration, sentence, some, spread } from '../../base/format';
 import type { Report } from '../../report/report';
-import { boundOf, whatBounds } from './bound';
 import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { isPythons, pythonRows } from './python';
@@ -47,6 +46,7 @@ export class VerdictView {
         h('span', waited?.text ?? verdict.lead),
         h('span.jl-times', times, speed?.note && h('span.jl-note.jl-muted', `, ${speed.note}`))
       ),
+      verdict.settled && h('p.jl-compiled', verdict.settled.text),
       waited && h('p.jl-compiled', verdict.lead),
       waited?.pays && h('p.jl-pays', capital(waited.pays.text)),
       this.facts(report),
@@ -124,11 +124,9 @@ export class VerdictView {
   }
 
   private next(report: Report): HTMLElement[] {
-    const { next, then } = report.verdict;
+    const { next, then, bound } = report.verdict;
     if (!next) {
-      const said = report.verdict.compiled > 0 ? whatBounds(report) : { isDone: false, text: '' };
-      const bound = this.more?.bound(report, said) ?? boundOf(said);
-      return bound ? [h('p.jl-bound', bound)] : [];
+      return bound ? [h('p.jl-bound', bound.code === 'done' && icon('ok'), bound.text)] : [];
     }
     const kind = next.section === 'retraces' ? 'retrace' : 'host';
     return [
