@@ -266,7 +266,7 @@ class OperationRan(TraceEvent):
 class Compared(Event):
     """The same work was done again on copies, by NumPy and compiled in turns: the times of each side, in the order of the
     rounds. `others`: the share of the processors that other programs took meanwhile, where that is known. `is_plain`: NumPy's
-    side were the user's own statements, not the captured operations one by one."""
+    side were the user's own statements, not the captured operations one by one; `why`: why these, a clause."""
 
     kind: ClassVar[str] = "compared"
     numpy_ns: tuple[int, ...]
@@ -274,6 +274,7 @@ class Compared(Event):
     largest_error: float
     others: float | None
     is_plain: bool
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import logging
 import re
@@ -56,6 +57,9 @@ class CellRun:
     recording: Recording | None = None
     run_ns: int | None = None  # what its statements took by the clock, when they have ended
     is_captured: bool = False  # its statements are run captured, not by IPython
+    nodes: list[ast.stmt] | None = None  # its statements, where they are run captured, and the name of their file
+    filename: str = ""
+    found: dict[str, Any] = field(default_factory=dict)  # of each name that they read as it was before, of what form that was
     running: bool = True
     error: str | None = None
     report: Report | None = None

@@ -34,7 +34,7 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
         result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
         said = _factor("once", "once_slower", ratio)
     result |= {"code": said.name, "args": said.args, "text": str(said)}
-    notes = []
+    notes = [] if compared.is_plain or not compared.why else [Message("speed.one_by_one", {"why": compared.why})]
     if isinstance(measured, events.ComparedBefore):
         notes.append(Message("speed.before", {"at": measured.at}))
     if compared.others is not None and compared.others >= BUSY:

@@ -1,5 +1,6 @@
 """What-if, sweep and measure asked by the panel, of cells that have run."""
 
+import ast
 import json
 import threading
 
@@ -11,6 +12,8 @@ from traitlets.config import Config
 
 from jitlab.config import config
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.notebook.magics.compare import Comparison
+from jitlab.notebook.magics.plain_cell import PlainCell
 from jitlab.notebook.rpc import inputs, measuring_requests
 from jitlab.notebook.rpc.requests import answer
 
@@ -209,6 +212,96 @@ def test_numpy_is_timed_after_the_fact(asked):
     result = asked.result(want="measure")
     verdict = asked.session.report_of(asked.session.cells["cell-a"]).verdict
     assert verdict["numpy_seconds"] == result["numpy_seconds"] > 0 and verdict["seconds"] == result["seconds"]
+
+
+class Sides:
+    """What NumPy's side was, and what it left behind each time."""
+
+    def __init__(self, asked, monkeypatch):
+        self.plain, self.operations = 0, 0
+        run, operations = PlainCell.run, Comparison._operations_ns
+
+        def plainly(cell):
+            self.plain += 1
+            return run(cell)
+
+        def one_by_one(comparison):
+            self.operations += 1
+            return operations(comparison)
+
+        monkeypatch.setattr(PlainCell, "run", plainly)
+        monkeypatch.setattr(Comparison, "_operations_ns", one_by_one)
+
+
+@pytest.fixture
+def sides(asked, monkeypatch):
+    return Sides(asked, monkeypatch)
+
+
+def speed_of(asked):
+    return asked.session.report_of(asked.session.cells["cell-a"]).verdict["speed"]
+
+
+def test_numpys_side_are_the_cells_own_statements_and_nothing_is_changed(asked, sides, capsys):
+    asked.run("rng, log, n = np.random.default_rng(3), [], 2", "cell-b")
+    asked.run("%%jit\ndef scaled(a):\n    return a * n\nz = rng.normal(size=x.shape)\ny = np.exp(scaled(x)) + z\ns = y.sum()")
+    names, state = dict(asked.shell.user_ns), asked.shell.user_ns["rng"].bit_generator.state
+    y = names["y"].copy()
+    asked.result(want="measure")
+    speed = speed_of(asked)
+    assert sides.plain > speed["rounds"] >= 3 and sides.operations == 0
+    assert speed["is_plain"] and "each captured" not in speed.get("note", "")
+    now = asked.shell.user_ns
+    assert {name for name in names if names[name] is not now.get(name)} == set() and now.keys() == names.keys()
+    assert now["rng"].bit_generator.state == state
+    np.testing.assert_array_equal(now["y"], y)
+    assert capsys.readouterr().err == ""
+
+
+CHANGES = "x = x * 1.5 + 1", "x += 1", "x[0] = np.tanh(x[1])", "x.sort()", "np.copyto(x, x * 2)", "for x in [x * 2]: pass"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_cell_that_changes_what_it_reads_is_run_again_first(asked, sides, change):
+    source = f"%%jit\n{change}\ny = np.exp(x) * 2"
+    asked.run(source)
+    assert asked.ask(want="measure")["error"].startswith("The cell changes x, which it reads. Run the cell again: jitlab keeps")
+    asked.run(source)
+    x, y = asked.shell.user_ns["x"].copy(), asked.shell.user_ns["y"]
+    asked.result(want="measure")
+    assert asked.shell.user_ns["y"] is y
+    np.testing.assert_array_equal(asked.shell.user_ns["x"], x)
+    assert speed_of(asked)["is_plain"]
+
+
+def test_what_the_cell_read_may_be_something_else_by_now(asked, sides):
+    asked.run(CELL)
+    asked.run("whole, x = x, x[:7]", "cell-b")
+    assert asked.ask(want="measure")["error"].startswith("What the cell reads is something else by now. Run the cell again: ")
+    asked.run("x = whole", "cell-b")
+    asked.result(want="measure")
+    assert speed_of(asked)["is_plain"]
+
+
+def test_where_the_statements_cannot_run_again_the_report_says_why(asked, sides, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked.run("import os\nimport jitlab as jl\nf = jl.jit(lambda a: np.tanh(a) * 2)", "cell-b")
+    asked.run("%%jit\ny = np.exp(x) * 2\nos.mkdir('made')")
+    asked.result(want="measure")
+    note = "NumPy's side is each captured operation by itself: Python runs os.mkdir('made') (line 3) either way"
+    assert speed_of(asked)["note"].startswith(note) and not speed_of(asked)["is_plain"]
+    asked.run("y = f(x)")
+    asked.result(want="measure")
+    assert "of this cell only the functions it calls are compiled" in speed_of(asked)["note"]
+    assert sides.plain == 0 < sides.operations and [entry.name for entry in tmp_path.iterdir()] == ["made"]
+
+
+def test_why_statements_cannot_run_again_is_a_clause():
+    found = {"some": [np.array([None])], "x": np.ones(100)}
+    asked = {"some[0]": 10**9, "x + 1": 10, "await x": 10**9}
+    said = [PlainCell.of(ast.parse(source).body, "<cell>", found, limit) for source, limit in asked.items()]
+    why = "some[0] is an array of objects", "copies of what they find would take more than 10 B", "they wait"
+    assert said == [f"the cell's statements cannot run again, since {clause}" for clause in why]
 
 
 def test_numbers_are_checked_after_the_fact_and_the_report_has_them(asked):

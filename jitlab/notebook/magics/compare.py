@@ -25,7 +25,7 @@ from jitlab.api.check.replaying import (
     warm_up,
 )
 from jitlab.config import config
-from jitlab.messages import units
+from jitlab.messages import text, units
 from jitlab.messages.escape import clean
 from jitlab.ops.random_draws import States, random_states
 from jitlab.report import Recording
@@ -64,7 +64,7 @@ class Comparison:
 
     def __init__(self, leaves_out: bool = False) -> None:
         self.calls: list[Call] = []
-        self.plain: PlainCell | None = None  # the cell's own statements, where they can run again
+        self.plain: PlainCell | str = text("speed.not_captured")  # the cell's own statements, or why they are not run
         self.refused = ""
         self.left_out: dict[str, None] = {}  # what acted on the world outside, with its line
         self.copying_ns = 0  # what the run of the cell waited for copies
@@ -120,9 +120,9 @@ class Comparison:
             warm_up(call)
         lane, largest = self._op_by_op()
         numpy, compiled, load = Rounds(), Rounds(), Load()
-        plain = self.plain if not statements_of(recording) else None  # what Python ran would count on this side alone
-        with plain.again() if plain is not None else nullcontext(False) as is_plain:
-            by_numpy = plain.run if plain is not None and is_plain else self._operations_ns
+        plain = self._plain(recording)
+        with nullcontext(plain) if isinstance(plain, str) else plain.again() as why:
+            by_numpy = self._operations_ns if why or isinstance(plain, str) else plain.run
             self._rounds(between, numpy, compiled, by_numpy)
         replay = compiled.middle
         replay.numpy = lane.numpy
@@ -130,11 +130,16 @@ class Comparison:
         replay.listen(
             events.Compared(
                 numpy_ns=tuple(numpy.spent_ns), compiled_ns=tuple(compiled.spent_ns), largest_error=largest,
-                others=load.others(), is_plain=is_plain,
+                others=load.others(), is_plain=not why, why=why,
             )
         )  # fmt: skip
         recording.adopt_runs(replay)
         return ""
+
+    def _plain(self, recording: Recording) -> PlainCell | str:
+        """NumPy's side, or why it is not the cell's statements: what Python ran of them would count on this side alone."""
+        statements = statements_of(recording)
+        return text("speed.python", statement=statements[0]) if statements else self.plain
 
     def time(self, recording: Recording, loops: int | None, runs: int | None) -> str:
         """Run everything `loops` times in each of `runs` runs, compiled, and tell `recording` how long a loop took. What acts

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from jitlab import events
 from jitlab.capture.rewrite.liveness import read_before_bound
+from jitlab.notebook.rpc.inputs import forms
 from jitlab.report import Recording
 from jitlab.runtime import watching
 from jitlab.support.lazy_dataclass import dataclass
@@ -73,16 +72,7 @@ class KeptFactors:
 
 def key_of(nodes: Sequence[ast.stmt], options: str, namespace: Mapping[str, Any]) -> Key:
     """What a cell and what it finds are known by: its code, and of each name that it reads the type and size."""
-    names = sorted(read_before_bound(nodes))
-    return ast.dump(ast.Module(list(nodes), [])), options, *(_form(namespace[name]) for name in names if name in namespace)
-
-
-def _form(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return type(value), value.dtype, value.shape, value.strides
-    if isinstance(value, (int, str)):
-        return type(value), value  # may be a number of elements, an axis, a name
-    return (type(value), len(value)) if isinstance(value, (list, tuple, dict, set)) else type(value)
+    return ast.dump(ast.Module(list(nodes), [])), options, *forms(read_before_bound(nodes), namespace).items()
 
 
 __all__ = ["KeptFactors", "Ran", "key_of"]

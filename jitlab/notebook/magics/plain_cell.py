@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterator, Sequence
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from jitlab import events
 from jitlab.api.check.replaying import TooMuch
-from jitlab.api.check.world import ActsOutsideError, World, holding_back
+from jitlab.api.check.world import PLAIN, ActsOutsideError, World, holding_back
 from jitlab.api.functions.dispatch import as_python
 from jitlab.capture.positions import codes
 from jitlab.capture.rewrite.cell_code import waits
+from jitlab.capture.rewrite.liveness import read_before_bound
+from jitlab.messages import text, units
+from jitlab.messages.escape import clean
 
 
 class PlainCell:
@@ -27,25 +33,25 @@ class PlainCell:
         self._before = self._world()
 
     @classmethod
-    def of(cls, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int) -> PlainCell | None:
-        """None where the statements cannot run again."""
+    def of(cls, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int) -> PlainCell | str:
+        """The text, a clause: why the statements cannot run again."""
         if any(map(waits, nodes)):
-            return None
+            return _cannot("they wait")
         try:
             return cls(nodes, filename, namespace, limit)
-        except (TooMuch, ActsOutsideError, SyntaxError):
-            return None
+        except (TooMuch, ActsOutsideError, SyntaxError) as error:
+            return _cannot(error)
 
     @contextmanager
-    def again(self) -> Iterator[bool]:
-        """Inside, `run` may be called, where the value is true; afterwards everything is as it was before."""
+    def again(self) -> Iterator[str]:
+        """Inside, `run` may be called, where the value is "", else it says why not. Afterwards everything is as it was."""
         try:
             after = self._world()
-        except (TooMuch, ActsOutsideError):
-            yield False
+        except (TooMuch, ActsOutsideError) as error:
+            yield _cannot(error)
             return
         try:
-            yield self._runs()
+            yield self._why_not()
         finally:
             after.put_back()
 
@@ -57,16 +63,57 @@ class PlainCell:
             exec(self._code, self._namespace)
             return time.perf_counter_ns() - started
 
-    def _runs(self) -> bool:
+    def _why_not(self) -> str:
         try:
             self.run()
+        except ActsOutsideError as error:
+            return _cannot(error)
         except Exception:  # whatever stops it: a second run does something else
-            return False
-        return True
+            return text("speed.other_path")
+        return ""
 
     def _world(self) -> World:
         found = {name: self._namespace[name] for name in self._names if name in self._namespace}
         return World(found, self._limit, self._namespace, self._names)
 
 
-__all__ = ["PlainCell"]
+def _cannot(why: Exception | str) -> str:
+    if isinstance(why, TooMuch):
+        why = f"copies of what they find would take more than {units.size(why.limit)}"
+    return text("speed.acts", why=clean(why))
+
+
+def changes_what_it_finds(nodes: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> str:
+    """A name that statements read as it was before them, and may have given another value since, also in place; "" for none."""
+    found = read_before_bound(nodes)
+    every = [node for statement in nodes for node in ast.walk(statement)]
+    bound = [node.id for node in every if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+    inside = (name for node in every for name in _changed_by(node) if type(namespace.get(name)) not in _UNCHANGED)
+    return next((name for name in (*bound, *inside) if name in found), "")
+
+
+#: What is not changed by calls of it or with it.
+_UNCHANGED = PLAIN | {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc}
+
+
+def _changed_by(node: ast.AST) -> Iterator[str]:
+    """Names of what a store, or a call whose value nobody wants, may change."""
+    if isinstance(node, (ast.Subscript, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
+        yield from _root(node)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        if isinstance(call.func, ast.Attribute):
+            yield from _root(call.func)
+        if not (isinstance(call.func, ast.Name) and call.func.id == "print"):
+            yield from (name for value in (*call.args, *(k.value for k in call.keywords)) for name in _root(value))
+
+
+def _root(node: ast.expr) -> Iterator[str]:
+    """The name before all subscripts and attributes."""
+    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
+__all__ = ["PlainCell", "changes_what_it_finds"]

@@ -187,8 +187,13 @@ class Runner:
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
         if comparison is not None and options.compare and not is_known:
             comparison.keep(nodes, filename, self.ip.user_ns)
+        run.nodes, run.filename = nodes, filename
+        run.found = self.session.inputs.found(run, self.ip.user_ns)
+        is_wanted = self.session.inputs.wants_all(run.id)
+        if is_wanted:
+            self.session.inputs.keep(run.id, run.number, nodes, filename, self.ip.user_ns)
         ran = kept_factors.Ran()
-        is_asked = again or is_known or options.strict or self.session.inputs.wants_all(run.id)
+        is_asked = again or is_known or options.strict or is_wanted
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None

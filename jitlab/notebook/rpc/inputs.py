@@ -6,17 +6,19 @@ is noted: at its next run copies of everything are kept, up to `jl.config.copy_l
 
 from __future__ import annotations
 
+import ast
 import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.api.check.replaying import Call, generators
+from jitlab.capture.rewrite.liveness import read_before_bound
 from jitlab.ops.random_draws import States, generators_of, random_states
 from jitlab.runtime import Executable
 from jitlab.support.later import Later
@@ -25,10 +27,11 @@ from jitlab.support.lazy_dataclass import dataclass
 from .jobs import Refused
 
 if TYPE_CHECKING:
-    from jitlab.notebook.magics import compare
+    from jitlab.notebook.cell_session import CellRun
+    from jitlab.notebook.magics import compare, plain_cell
     from jitlab.notebook.magics.compare import Comparison
 else:
-    compare = Later("jitlab.notebook.magics.compare")
+    compare, plain_cell = Later("jitlab.notebook.magics.compare"), Later("jitlab.notebook.magics.plain_cell")
 
 #: Arguments of one run that are copied: together at most so many bytes.
 COPIED_BYTES = 1 << 20
@@ -90,6 +93,7 @@ class Inputs:
         self._running = running
         self._cells: OrderedDict[str, CellInputs] = OrderedDict()
         self._wanted: set[str] = set()
+        self._reads: dict[str, tuple[str, frozenset[str]]] = {}  # of each cell its source, and the names that it reads
         self._lock = threading.Lock()
 
     def note(self, executable: Executable, arguments: Sequence[Any]) -> None:
@@ -140,6 +144,21 @@ class Inputs:
                 self._cells.popitem(last=False)
         return cell
 
+    def found(self, run: CellRun, namespace: Mapping[str, Any]) -> dict[str, Any]:
+        """A cell is about to run: the form of each thing that its statements read as it was before."""
+        if self._reads.get(run.id, ("",))[0] != run.source:
+            self._reads[run.id] = run.source, read_before_bound(run.nodes or ())
+            while len(self._reads) > MOST_CELLS:
+                self._reads.pop(next(iter(self._reads)))
+        return forms(self._reads[run.id][1], namespace)
+
+    def keep(self, id: str, number: int, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any]) -> None:
+        """A cell is about to run of which all is to be kept: its statements, with what they find."""
+        with self._lock:
+            whole = self._cell(id, number).whole
+            if whole is not None:
+                whole.keep(nodes, filename, namespace)
+
     def call(self, cell: str, plan: str) -> tuple[Call, str]:
         """The newest kept run of a plan ("step #1") in a cell, and a note where its inputs have changed since. Refused, and
         kept at the next run, when they are gone."""
@@ -167,14 +186,20 @@ class Inputs:
             found = self._cells.get(cell)
             return [given.executable.plan.title for given in found.given.values()] if found is not None else []
 
-    def calls(self, cell: str, name: str) -> Comparison:
-        """Every run of a cell, to be compared with NumPy. Refused, and kept at the next run, unless all of them are known."""
+    def calls(self, run: CellRun, namespace: dict[str, Any]) -> Comparison:
+        """Every run of a cell, to be compared with NumPy. Refused, and kept at the next run, unless all of them are known, and
+        its statements find what they found then."""
+        cell, name = run.id, run.title
         with self._lock:
             found = self._cells.get(cell)
         if found is None or not found.given:
             raise Refused("Nothing was compiled in this cell.")
         if found.whole is not None:
             return found.whole
+        if run.nodes is not None and (changed := plain_cell.changes_what_it_finds(run.nodes, namespace)):
+            raise self._again(cell, f"The cell changes {changed}, which it reads.")
+        if run.nodes is not None and forms(run.found, namespace) != run.found:
+            raise self._again(cell, "What the cell reads is something else by now.")
         whole = compare.Comparison()
         try:
             for given in found.given.values():
@@ -184,6 +209,8 @@ class Inputs:
                 whole.note(given.executable, [value for value, _ in values], given.states)
         except LookupError:
             raise self._gone(cell, name) from None
+        if run.nodes is not None:
+            whole.keep(run.nodes, run.filename, namespace)
         return whole
 
     def forget(self) -> None:
@@ -193,8 +220,26 @@ class Inputs:
             self._wanted.clear()
 
     def _gone(self, cell: str, name: str) -> Refused:
+        return self._again(cell, f"The inputs of {name} no longer exist.")
+
+    def _again(self, cell: str, why: str) -> Refused:
         self._wanted.add(cell)
-        return Refused(f"The inputs of {name} no longer exist. Run the cell again: jitlab keeps them this time.")
+        return Refused(f"{why} Run the cell again: jitlab keeps them this time.")
+
+
+def forms(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what the names stand for as much as decides how much work it is."""
+    return {name: form(namespace[name]) for name in sorted(names) if name in namespace}
+
+
+def form(value: Any) -> Any:
+    """Its type, and of what has no code of the user's its size."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return kind, value.dtype, value.shape, value.strides
+    if kind in (int, bool, str):
+        return kind, value  # may be a number of elements, an axis, a name
+    return (kind, len(value)) if kind in (list, tuple, dict, set) else kind
 
 
 def held(arguments: Sequence[Any]) -> list[Held]:

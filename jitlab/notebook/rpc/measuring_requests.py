@@ -94,7 +94,7 @@ def measure(session: Session, cell: str) -> Json:
     run = run_of(session, cell)
     if run.running:
         raise Refused("This cell still runs.", hint="measure NumPy when it has ended")
-    comparison = session.inputs.calls(cell, run.title)
+    comparison = session.inputs.calls(run, getattr(session.shell, "user_ns", {}))
     if comparison.refused:
         raise Refused(f"NumPy can't be timed: {comparison.refused}.")
     recording = run.recording
