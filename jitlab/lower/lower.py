@@ -29,7 +29,7 @@ from .schedule.row_blocking import in_blocks
 from .schedule.statements import BlockWriter
 from .sizes import Sizes
 from .temporaries import moved_op_by_op, size_of, temporaries
-from .traffic import is_per_turn, traffic
+from .traffic import flops, is_per_turn, traffic
 
 #: Each piece of scratch memory starts at a multiple of so many bytes.
 ALIGNMENT = 128
@@ -210,10 +210,9 @@ def _aligned(nbytes: int) -> int:
 
 
 def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], counted: AbstractSet[Node]) -> KernelInfo:
-    flops = sum(node.op.cost(node.type, *(source.type for source in node.inputs)).flops for node in nodes)
     operations = tuple(node for node in nodes if is_operation(node))
     by_numpy = moved_op_by_op(node for node in operations if node not in counted)
-    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, 0, 0, flops, by_numpy)
+    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, 0, 0, 0, by_numpy)
 
 
 def _told(info: KernelInfo, kernel: Kernel, sizes: Sizes) -> KernelInfo:
@@ -224,5 +223,5 @@ def _told(info: KernelInfo, kernel: Kernel, sizes: Sizes) -> KernelInfo:
         by_numpy = bytes_read + bytes_written  # a view that is written is a copy that NumPy makes too: .copy(), a reshape
     return replace(
         info, bytes_read=bytes_read, bytes_written=bytes_written, bytes_op_by_op=by_numpy, nests=inner_nests(kernel),
-        per_turn=is_per_turn(kernel),
+        per_turn=is_per_turn(kernel), flops=flops(kernel, info.nodes, sizes),
     )  # fmt: skip

@@ -1,12 +1,14 @@
-"""What a kernel moves: bytes read and written in memory."""
+"""What a kernel moves, bytes read and written in memory, and what it computes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from jitlab.ir import Poly
+from jitlab.ir import Node, Poly
 from jitlab.ir.programs.program import (
+    Apply,
     Buffer,
     Call,
     Expr,
@@ -19,6 +21,7 @@ from jitlab.ir.programs.program import (
     Repeat,
     Statement,
     Store,
+    blocks,
     expressions,
     walk,
 )
@@ -135,3 +138,66 @@ def _distinct(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
     inner = {name for name in read if name in written} - given  # written by this kernel and still in cache
     bytes_read = sum(min(whole[name], sum(parts.values())) for name, parts in read.items() if name not in inner)
     return bytes_read, sum(min(whole[name], sum(parts.values())) for name, parts in written.items())
+
+
+def flops(kernel: Kernel, nodes: Sequence[Node], sizes: Sizes) -> int:
+    """What a call of a kernel computes for these operations, each as often as its loops compute it: what fusion computes for
+    each reader once more counts once more, and of what a kernel needs a part of, that part."""
+    found = {} if kernel.kind == "library" else _Evaluations(kernel, sizes).found
+    total = 0.0
+    for node in nodes:
+        cost = node.op.cost(node.type, *(source.type for source in node.inputs)).flops
+        times = found.get((node.name, type(node.op)))
+        total += cost if times is None or not node.type.count else cost * times / node.type.count
+    return round(total)
+
+
+class _Evaluations:
+    """How often the loops of a kernel compute each operation, by its name and kind. What a loop does not change is computed
+    before it."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+        self.found: dict[tuple[str, Any], int] = {}
+        self._sizes = sizes
+        self._written = {f"={s.buffer.name}" for s in walk(kernel.body) if isinstance(s, Store)}
+        self._bound: dict[str, int] = {}  # at which depth what is bound before is bound
+        self._count(kernel.body, [])
+
+    def _count(self, body: Sequence[Statement], around: list[tuple[str, int]]) -> None:
+        """`around`: the variables of the loops around, from the outermost in, and their turns."""
+        seen: set[int] = set()
+        for s in body:
+            todo = list(expressions(s))
+            while todo:
+                e = todo.pop()
+                if id(e) not in seen:
+                    seen.add(id(e))
+                    todo += e.parts
+                    if isinstance(e, Apply):
+                        self._computed(e, around)
+            if isinstance(s, Let):
+                self._bound[s.name] = len(around)
+            for block in blocks(s):
+                self._count(block, self._inside(s, around))
+            for accumulator in getattr(s, "accumulators", ()):
+                self._bound[accumulator.name] = len(around)
+
+    def _computed(self, e: Apply, around: list[tuple[str, int]]) -> None:
+        depth = len(around)
+        if self._written.isdisjoint(e.depends):
+            own = [n for n, (var, _) in enumerate(around, 1) if var in e.depends]
+            depth = max([0, *own, *(self._bound.get(name, 0) for name in e.depends)])
+        times = math.prod(turns for _, turns in around[:depth])
+        for name in {origin.name for origin in e.origins}:
+            key = name, type(e.op)
+            self.found[key] = self.found.get(key, 0) + times
+
+    def _inside(self, s: Statement, around: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        if isinstance(s, Repeat):
+            return [*around, (s.symbol, 1 if s.count is None else max(self._sizes.value(s.count), 0))]
+        if not isinstance(s, For):
+            return around
+        if s.var == "j" and any(var == "b" for var, _ in around):  # a block of a whole reduction: together they are all of it
+            whole = self._sizes.value(next(i for i in s.extent if i.vars).const)
+            return [*((var, 1 if var == "b" else turns) for var, turns in around), (s.var, whole)]
+        return [*around, (s.var, min(self._sizes.value(i.const) for i in s.extent if not i.vars))]

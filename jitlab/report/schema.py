@@ -113,7 +113,7 @@ class Traffic(Record, shown=True):
     seconds: Seconds | None  #: of all calls; null: it did not run
     bytes_read: Bytes  #: by the cost model
     bytes_written: Bytes  #: by the cost model
-    flops: Flops  #: by the cost model
+    flops: Flops  #: by the cost model, recomputation included
     bytes_saved: Bytes | None = None  #: by fusion, against op by op; null: nobody knows
     #: A loop whose iterations only a run counts goes over arrays in it: bytes are those of one, and it has no `bound`.
     per_turn: bool | None = None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.report.render import plot
 from jitlab.targets.cpu_llvm.calls import buffers
 from jitlab.targets.cpu_llvm.calls.device import Memory
 
@@ -391,3 +392,57 @@ def test_a_value_that_several_traces_store_is_listed_once_with_their_count():
     assert [t["plan"] for t in data["temporaries"] if t.get("counted")] == ["centred #3"]  # what the panel lists
     assert sum(line.startswith("`e` (line") for line in lines) == 1
     assert "(in 3 traces, here the largest)" in " ".join(lines)
+
+
+def by_hand():
+    """Programs, an argument, and what each kernel computes: of elementwise operations one for an element, of exp 20."""
+    m, n = 300, 400
+    x = np.random.default_rng(0).random((m, n))
+
+    def read_twice(x):  # each element of the product needs two of y, which are computed for it
+        y = x * x + 1.0
+        return y[1:] * y[:-1], y.sum()
+
+    def once_a_row(x):  # a kernel's loop over columns does not change it
+        return np.exp(x[:, :1]) * x
+
+    def in_two_kernels(x):
+        y = x * x * 2
+        return y - y.mean(axis=0)
+
+    def part_of_it(x):  # the second kernel needs one row
+        e = np.exp(x)
+        return e.sum(axis=1), e[0] * x.sum(axis=0)
+
+    def product(x):
+        return x @ x.T + 1
+
+    def rolled(x):
+        total = 0.0
+        for i in range(len(x)):
+            total = total + x[i, 0] * 2
+        return total
+
+    return {
+        read_twice: [5 * (m - 1) * n, 3 * m * n],
+        once_a_row: [20 * m + m * n],
+        in_two_kernels: [2 * m * n + m * n, 2 * m * n + m * n],
+        part_of_it: [21 * m * n, None],
+        product: [2 * m * m * n, m * m],
+        rolled: [2 * m],
+    }, x
+
+
+HAND, ARGUMENT = by_hand()
+
+
+@pytest.mark.parametrize("function", HAND, ids=lambda function: function.__name__)
+def test_what_fusion_computes_once_more_counts_once_more(function):
+    report = jl.explain(jl.jit(function), ARGUMENT)
+    found = [kernel.flops for kernel in report.kernels]
+    assert len(found) == len(HAND[function])
+    assert all(want is None or flops == want for flops, want in zip(found, HAND[function], strict=True))
+    assert sum(cluster.flops for cluster in report.clusters) == sum(found)
+    for kernel in report.to_json()["kernels"]:  # the roofline's marks are of the same counts
+        moved = kernel["bytes_read"] + kernel["bytes_written"]
+        assert plot._row(kernel, {}, "k")["intensity"] == kernel["flops"] / moved

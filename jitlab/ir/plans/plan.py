@@ -111,7 +111,7 @@ class Clustering:
 
 @dataclass(frozen=True)
 class KernelInfo:
-    """One fused nest or library call of a Program. Bytes and flops are per call; each distinct element counts once."""
+    """One fused nest or library call of a Program. Bytes and flops are per call; of bytes each distinct element counts once."""
 
     name: str
     cluster: str
