@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { flowOf } from '../src/core/sections/clusters/flow';
+import { clusterMark, HOLLOW } from '../src/core/base/shapes';
 import { badgeText } from '../src/core/panel/badge';
 import { editsOf } from '../src/core/report/edits';
 import { cellOfFile, lineMarks, restText, spanText } from '../src/core/sections/code/lines';
@@ -221,4 +223,23 @@ test('lines that moved keep their marks, and only those that differ are named', 
   assert.deepEqual(editsOf(compiled, ['%%jit', 'c = 3']).differ, [2]);
   assert.deepEqual(editsOf(compiled, [...compiled, '  ', '']).differ, []);
   assert.deepEqual(editsOf(compiled, []).differ, [1]);
+});
+
+test('of a plan that was given up lines and boxes are hollow, and no line has its times', () => {
+  const plans = softmax.plans.map(plan => ({ ...plan, given_up: true }));
+  const lines = ['<cell 7>', 3, 0, 3, 9];
+  const statement = { text: 'p = e / s', lines: [lines], reason: { code: 'x', text: '' }, seconds: 0.004, calls: 1 };
+  const gone = report({ ...softmax, plans, statements: [{ ...statement, fell_back: true }] });
+  const marks = lineMarks(gone);
+  const colored = marks.filter(({ color }) => color !== null);
+  assert.ok(colored.length > 3 && colored.every(({ color, brackets }) => color === HOLLOW && brackets.length === 0));
+  assert.deepEqual(
+    marks.filter(({ cost }) => cost !== '').map(({ line, name, cost }) => [line, name, cost]),
+    [[3, 'Python', '4.0 ms']]
+  );
+  assert.ok(colored.some(({ label }) => label.endsWith('which was given up.')));
+  const { parts } = flowOf(gone);
+  const boxes = parts.flatMap(({ nodes }) => nodes).filter(({ cluster }) => cluster !== null);
+  assert.ok(boxes.every(({ cluster, kernels }) => cluster?.color === HOLLOW && kernels.every(k => k.color === HOLLOW)));
+  assert.deepEqual([clusterMark(HOLLOW), clusterMark(5)], ['op', 'c5']);
 });

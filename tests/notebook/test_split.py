@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.report.build.lines import line_costs
 
 MONTE_CARLO = """\
 paths, steps = 400, 20
@@ -192,3 +193,13 @@ def test_every_run_that_fell_back_says_so_whatever_did_not_fit(ip, report_of):
         ip.run_cell("w = v[1:]\nv = v[:-1]").raise_error()
     assert data["verdict"]["lead"] == "This run fell back to Python for 3 statements: w overlaps v in memory"
     assert data["verdict"]["compiled"] == 0 and data["verdict"]["next"] is None
+
+
+def test_what_was_given_up_is_named_by_no_line(ip, report_of):
+    """Neither as the slowest nor in the listing of the source: the time of these lines is Python's."""
+    data = fallen(ip, report_of, MONTE_CARLO)
+    assert data["kernels"] and all(plan["given_up"] for plan in data["plans"])
+    assert data["verdict"]["slowest"]["kernels"] == [] and "run by Python" in data["verdict"]["slowest"]["text"]
+    assert "on the host" not in data["verdict"]["slowest"]["text"] and "stored" not in data["verdict"]
+    costs = [line.cost for line in line_costs(data) if line.cost]
+    assert len(costs) > 4 and all(cost.startswith("Python ") for cost in costs)

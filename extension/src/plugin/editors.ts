@@ -3,6 +3,7 @@ import type { Cell } from '@jupyterlab/cells';
 import { Compartment, RangeSet, RangeSetBuilder, StateEffect, StateField, type Transaction } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, gutter, GutterMarker } from '@codemirror/view';
 import { h } from '../core/base/dom';
+import { clusterMark } from '../core/base/shapes';
 import { brackets, costParts } from '../core/sections/code/costs';
 import type { LineMark } from '../core/sections/code/lines';
 import type { FollowedNotebook } from './follow';
@@ -53,7 +54,7 @@ class Selvage extends GutterMarker {
 
   override toDOM(): Node {
     const { color, host } = this.mark;
-    const marks = [...(host ? ['host'] : []), ...(color === null ? [] : [`c${color % 6}`])];
+    const marks = [...(host ? ['host'] : []), ...(color === null ? [] : [clusterMark(color)])];
     return h(
       'div.jl-selvage',
       marks.map(mark => h('span.jl-swatch', { 'data-mark': mark }))
@@ -73,7 +74,7 @@ class Cost extends GutterMarker {
 
   override toDOM(): Node {
     const { cost, share, color, host, label } = this.mark;
-    const bar = h('span.jl-cost-bar', { 'data-mark': host || color === null ? 'host' : `c${color % 6}` });
+    const bar = h('span.jl-cost-bar', { 'data-mark': host || color === null ? 'host' : clusterMark(color) });
     bar.style.width = `${Math.round(share * 100)}%`;
     return h('div.jl-cost', { title: label }, cost !== '' && bar, costParts(this.mark), brackets(this.mark));
   }

@@ -155,7 +155,7 @@ def line_costs(data: Mapping[str, Any]) -> list[Line]:
     """Every line of the sources that the report has, with what it cost."""
     at: dict[Place, list[Part]] = {}
     for part in parts(data):
-        for place in part.places:
+        for place in () if part.is_given_up else part.places:  # the time of these lines is Python's
             at.setdefault(place, []).append(part)
     return [_line(file, number, text, at.get((file, number), ())) for file, number, text in _text(data)]
 

@@ -1,7 +1,7 @@
 /** The shapes that layouts make and `draw` paints. Positions are CSS pixels; colours are names, given their values by the theme. */
 
 export const INKS = [
-  ...(['bg', 'sunk', 'text', 'muted', 'line', 'line2', 'focus', 'link', 'lit'] as const),
+  ...(['bg', 'sunk', 'text', 'muted', 'line', 'line2', 'op', 'focus', 'link', 'lit'] as const),
   ...(['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'host', 'retrace', 'compile', 'slower', 'faster'] as const)
 ];
 export type Ink = (typeof INKS)[number];
@@ -100,8 +100,11 @@ export function box(x: number, y: number, width: number, height: number, paint: 
   return { shape: 'box', x, y, width, height, ...paint };
 }
 
-export function clusterMark(color: number): ClusterMark {
-  return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color % 6] ?? 'c0';
+/** The colour of what was given up: it is hollow. */
+export const HOLLOW = 6;
+
+export function clusterMark(color: number): ClusterMark | 'op' {
+  return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color] ?? 'op';
 }
 
 /** A space, except between a number and its unit. */

@@ -1,3 +1,4 @@
+import { HOLLOW } from '../base/shapes';
 import type { Cluster } from './report';
 
 /** The colour of a kernel of a cluster, by their names; null for what no cluster has. */
@@ -12,7 +13,10 @@ export function colorsOf({ clusters }: { clusters: readonly Cluster[] }): ColorO
   const own = isByKernel(clusters);
   return (name, kernel) => {
     const cluster = byName.get(name ?? '');
-    return cluster ? (cluster.color + (own ? Math.max(0, cluster.kernels.indexOf(kernel ?? '')) : 0)) % 6 : null;
+    if (!cluster || cluster.color === HOLLOW) {
+      return cluster?.color ?? null;
+    }
+    return (cluster.color + (own ? Math.max(0, cluster.kernels.indexOf(kernel ?? '')) : 0)) % 6;
   };
 }
 

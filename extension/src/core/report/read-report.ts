@@ -1,6 +1,7 @@
 /** The one place that turns unknown JSON into a report. */
 import { olderDone, olderFix, olderFlip, olderReason, olderTier } from './older';
 import { isRecord, list, number, positionOf, record, records, text, type Json } from '../base/read';
+import { HOLLOW } from '../base/shapes';
 import * as parts from './records';
 import type { Cluster, History, Lane, Operation, Report, Retrace, Span, Verdict } from './report';
 
@@ -25,13 +26,14 @@ export function readReport(value: unknown): Report | string {
   OLDER: if (version < 3) {
     [...report.boundaries, ...report.temporaries].forEach(olderReason);
   }
+  const gone = new Set(report.plans.filter(({ givenUp }) => givenUp).map(({ name }) => name));
   const read: Report = {
     ...report,
     cell: { ...report.cell, error: readError(record(value.cell).error) },
     ...{ run, at },
     verdict: readVerdict(value.verdict),
     ops: readOperations(value.ops),
-    clusters: records(value.clusters).map(readCluster),
+    clusters: records(value.clusters).map(value => readCluster(value, gone)),
     retraces: records(value.retraces).map(readRetrace),
     lanes: records(record(value.timeline).lanes).map(readLane),
     history: null
@@ -73,10 +75,11 @@ function readOperation(value: Json): Operation {
   return op;
 }
 
-function readCluster(value: Json): Cluster {
+/** `gone`: the plans that were given up. */
+function readCluster(value: Json, gone: ReadonlySet<string>): Cluster {
   const cluster = parts.readCluster(value);
   return Object.assign(cluster, {
-    color: Math.abs(Math.trunc(cluster.color)) % 6,
+    color: gone.has(cluster.plan) ? HOLLOW : Math.abs(Math.trunc(cluster.color)) % 6,
     opCount: cluster.opCount ?? cluster.ops.length,
     kernelCount: cluster.kernelCount ?? cluster.kernels.length
   });

@@ -45,7 +45,7 @@ export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ m
 export const readSlowest = (v: Json) => ({ text: text(v.text), file: text(v.file), lines: numbers(v.lines),
   /** seconds */ seconds: amount(v.seconds), /** share */ share: amount(v.share), kernels: texts(v.kernels) });
 export const readPlan = (v: Json) => ({ name: text(v.name), function: text(v.function), trace: amount(v.trace),
-  like: text(v.like) });
+  like: text(v.like), givenUp: flag(v.given_up) });
 export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
   op: text(v.op), cluster: text(v.cluster) || null, kernel: text(v.kernel) || null,
   reason: maybe(v.reason, readReason), shape: numbers(v.shape), dtype: text(v.dtype), inputs: texts(v.inputs),

@@ -1,4 +1,5 @@
 import { h } from '../../base/dom';
+import { clusterMark } from '../../base/shapes';
 import { restText, spanText, type LineMark } from './lines';
 
 /** What a line cost, in parts of which the last ones give way to the code; beside a bracket nothing need be said of the other lines. */
@@ -14,7 +15,10 @@ export function costParts(mark: LineMark): (HTMLElement | string)[] {
 /** Beside a line what holds it and the other lines of its kernel together, the first lane at the right edge. */
 export function brackets(mark: LineMark): HTMLElement | false {
   const lanes = mark.brackets.map(bracket =>
-    h('i', { 'data-edge': bracket?.edge ?? null, 'data-mark': bracket?.color == null ? null : `c${bracket.color % 6}` })
+    h('i', {
+      'data-edge': bracket?.edge ?? null,
+      'data-mark': bracket?.color == null ? null : clusterMark(bracket.color)
+    })
   );
   return lanes.length > 0 && h('span.jl-brackets', { 'aria-hidden': 'true' }, lanes.reverse());
 }

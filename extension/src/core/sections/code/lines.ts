@@ -1,6 +1,7 @@
 import type { FlowKernel, FlowNode } from '../clusters/map/boxes';
 import { flowOf, type Flow } from '../clusters/flow';
 import { duration, fileName, lines as lineText, some } from '../../base/format';
+import { HOLLOW } from '../../base/shapes';
 import { lineId } from '../../report/links';
 import type { Position, Report } from '../../report/report';
 
@@ -45,8 +46,11 @@ export function lineMarks(report: Report): LineMark[] {
   const whole = flow.seconds ?? report.verdict.seconds ?? 0; // a share is of what the parts take together
   const marks = new Marks();
   const titles = kernelTitles(flow);
+  const gone = new Set(report.plans.filter(({ givenUp }) => givenUp).map(({ name }) => name));
   for (const node of flow.parts.flatMap(({ nodes }) => nodes)) {
-    if (node.cluster) {
+    if (gone.has(node.ops[0]?.plan ?? '')) {
+      markGone(marks, node); // the time of its lines is Python's
+    } else if (node.cluster) {
       markCluster(marks, node, titles);
     } else {
       markHost(marks, node);
@@ -130,6 +134,14 @@ function markCluster(marks: Marks, node: FlowNode, titles: ReadonlyMap<FlowKerne
       });
     }
     marks.hold(positions, part.color);
+  }
+}
+
+function markGone(marks: Marks, { cluster, name, ops }: FlowNode): void {
+  for (const position of cluster ? ops.flatMap(op => op.lines) : []) {
+    const mark = marks.at(position);
+    mark.color ??= HOLLOW;
+    mark.label ||= `In ${name}, which was given up.`;
   }
 }
 

@@ -1,5 +1,6 @@
 import { h } from '../../base/dom';
 import { duration } from '../../base/format';
+import { clusterMark } from '../../base/shapes';
 import { Tabs } from '../../base/tabs';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
@@ -174,7 +175,7 @@ export class CodePane {
     element.dataset.id = row.id;
     element.append(
       h('span.jl-no', String(row.number)),
-      selvage(plain || !this.cluster ? [] : [`c${this.colorOf(this.cluster, row.code.kernel)}`]),
+      selvage(plain || !this.cluster ? [] : [clusterMark(this.colorOf(this.cluster, row.code.kernel))]),
       h('span.jl-tx', painted(tokens(row.text, languageOf(this.stage)), [], null)),
       row.from ? h('span.jl-origin', { title: `From line ${row.from}` }, `← ${row.from}`) : ''
     );

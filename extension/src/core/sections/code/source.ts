@@ -1,5 +1,6 @@
 import { chooser, h } from '../../base/dom';
 import { fileName, joined, lines } from '../../base/format';
+import { clusterMark } from '../../base/shapes';
 import type { Report, Source } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import { CodeList } from './list';
@@ -100,7 +101,7 @@ export class SourcePane {
     element.setAttribute('aria-label', spoken(row));
     element.append(
       h('span.jl-no', String(row.line)),
-      selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
+      selvage(mark ? [...(mark.color === null ? [] : [clusterMark(mark.color)]), ...(mark.host ? ['host'] : [])] : []),
       h('span.jl-tx', this.text(row)),
       mark && (mark.cost || mark.rest || mark.brackets.length) ? cost(mark) : ''
     );
@@ -173,7 +174,7 @@ function cutAt(text: string, at: number, hit: [number, number] | null): [string,
 }
 
 function cost(mark: LineMark): HTMLElement {
-  const kind = mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
+  const kind = mark.host || mark.color === null ? 'host' : clusterMark(mark.color);
   const wide = mark.cost ? Math.round(84 * mark.share) + 1 : 0;
   return h(
     'span.jl-cost',
