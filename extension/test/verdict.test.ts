@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { badgeText } from '../src/core/panel/badge';
 import { flowOf } from '../src/core/sections/clusters/flow';
+import { layoutClusters } from '../src/core/sections/clusters/layout';
 import { layoutBars, layoutStrip } from '../src/core/sections/verdict/layout';
 import { isPythons, pythonRows } from '../src/core/sections/verdict/python';
 import softmax from './fixtures/softmax.json';
@@ -129,6 +130,18 @@ test('the badge begins with what the user waited for, and how that is beside Num
     /^10\.0 s this run: 227 ms work, 8\.2 s compiling · about 5\.0 × faster · 21\/22 compiled/
   );
   assert.doesNotMatch(badgeText(said), /58\.8 ms|287 ms/);
+});
+
+test('of statements that Python ran for one reason it stands once, in rows and boxes', () => {
+  const reason = { code: 'data_dependent_shape', text: 'the length of m changes from run to run' };
+  const statements = [1, 2, 3].map(n => ({ text: `x${n} = m`, reason, lines: [['<cell 7>', n, 0, n, 6]], seconds: n }));
+  const read = report({ ...softmax, loops: [], verdict: { ...softmax.verdict, statements: 3, loops: 0 }, statements });
+  const whys = pythonRows(read).rows.map(({ why }) => why);
+  assert.deepEqual(whys, ['the length of m changes from run to run.', '', '']);
+  const { items } = layoutClusters(flowOf(read), { width: 400, measure, open: new Set(), linked: null });
+  const labels = items.filter(({ kind }) => kind === 'statement').map(({ label }) => label);
+  assert.equal(labels.filter(label => label.includes(reason.text)).length, 1);
+  assert.equal(labels.filter(label => label.endsWith('for the same reason.')).length, 2);
 });
 
 test('a print has no cross, what could not be captured has one', () => {

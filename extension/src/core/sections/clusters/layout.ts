@@ -60,6 +60,7 @@ class Spine extends Pen {
   addStatements(statements: readonly Statement[]): void {
     const { measure } = this.options;
     this.gutter = 2;
+    const said = new Set<string>();
     statements.slice(0, MOST_STATEMENTS).forEach((statement, index) => {
       this.y += 10;
       const top = this.y;
@@ -69,7 +70,10 @@ class Spine extends Pen {
       const room = this.boxWidth - 24 - (time ? measure(time, 'name') : 0);
       this.words(this.left + 10, top + 17, clip(firstLine(statement.text), room, 'name', measure), 'name', 'text');
       this.words(this.left + this.boxWidth - 8, top + 17, time, 'name', 'text', 'right');
-      const why = sentence(`Run by Python, ${whereOf(statement)}: ${statement.reason.text || 'it is no array work'}`);
+      const reason = statement.reason.text || 'it is no array work';
+      const again = said.has(reason) ? ' for the same reason' : `: ${reason}`;
+      said.add(reason);
+      const why = sentence(`Run by Python, ${whereOf(statement)}${again}`);
       const end = this.addLines(why, this.left + 10, top + 32, this.boxWidth - 20, 'note', 'muted') - 6;
       frame.height = end - top;
       const place = { x: this.left, y: top, width: this.boxWidth, height: end - top };

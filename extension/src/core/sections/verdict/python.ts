@@ -28,6 +28,8 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
   const bySeconds = [...report.asPython].sort((a, b) => b.seconds - a.seconds);
   const others = bySeconds.slice(verdict.settled ? 1 : 0); // what took most is told of above
   const settled = others.slice(0, MOST_ROWS);
+  const said = new Set<string>();
+  const once = (why: string): string => (said.has(why) ? '' : (said.add(why), why));
   const rest = [
     [others.length - settled.length, 'more function'] as const,
     [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
@@ -48,7 +50,7 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
           `run by Python${calls > 1 ? ` ${calls} times` : ''}`,
           duration(seconds)
         ),
-        why: sentence(reason.text)
+        why: once(sentence(reason.text))
       })),
       ...longest.map(({ text, reason, lines, iterations }) => ({
         what: firstLine(text),
