@@ -203,3 +203,16 @@ def test_what_was_given_up_is_named_by_no_line(ip, report_of):
     assert "on the host" not in data["verdict"]["slowest"]["text"] and "stored" not in data["verdict"]
     costs = [line.cost for line in line_costs(data) if line.cost]
     assert len(costs) > 4 and all(cost.startswith("Python ") for cost in costs)
+
+
+def test_what_was_recorded_anew_for_another_length_names_it(ip, report_of):
+    source = "%%jit -q\na = np.expm1(x)\nbig = a[a > limit]\nb = big * 2"
+    for limit in (2.0, 3.0, 4.0, 5.0):
+        ip.user_ns["limit"] = limit
+        data = report_of(source)
+        (retrace,) = data["retraces"] or [None]
+        if limit == 4.0:
+            count = [int((np.expm1(ip.user_ns["x"]) > limit).sum()) for limit in (2.0, 3.0)]
+            assert (retrace["cause"], retrace["argument"]) == ("shape", "a[a > limit]")
+            assert (retrace["before"], retrace["after"]) == tuple(f"length {n}" for n in count)
+    assert retrace is None and not data["statements"]  # the recordings of two lengths serve all

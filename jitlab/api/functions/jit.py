@@ -518,7 +518,7 @@ class Jit(SizeFamilies, Deciding):
         if reason.code == BY_DATA:
             with locks.Released(self._lock), self._lock:
                 if (found := self._recent.get(id(trace))) is not None:
-                    outgrow(self._traces.get(found[1], []), trace, reason.code)
+                    outgrow(self._traces.get(found[1], []), trace, reason)
             self._last = None
         if isinstance(trace, CallTrace):
             trace.stays_compiled = False

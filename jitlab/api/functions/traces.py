@@ -118,7 +118,7 @@ class Traces(Dispatched):
         with locks.Released(self._table), self._table:
             recording = self._recent.get(id(trace))
             if recording is not None:
-                outgrow(self._traces.get(recording.key, []), trace, reason.code)
+                outgrow(self._traces.get(recording.key, []), trace, reason)
 
     def _misfits(self, concrete: ConcreteFunction | None, known: Sequence[Trace], leaves: Sequence[Any]) -> Failed:
         """What keeps a call of a trace's type from the recordings there are."""

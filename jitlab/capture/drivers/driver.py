@@ -427,7 +427,7 @@ class Driver:
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             set_random_states(states)
             reason = reason_of_run(refusal)
-            outgrow(self.here.traces.get(at, []), trace, reason.code)
+            outgrow(self.here.traces.get(at, []), trace, reason)
             return self.replace(at, trace.length, reason._replace(fell_back=True, again=trace.is_outgrown))
         give_out(given, self.names)
         last = self.here.statements[at + trace.length - 1]

@@ -347,8 +347,10 @@ _AnyTrace = TypeVar("_AnyTrace", bound=PieceTrace)
 
 
 def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, Change]]:
-    """Asked right after a lookup, before anything else changes."""
-    return [(trace, trace.why(*args)) for trace in traces]
+    """Asked right after a lookup, before anything else changes. Where all guards hold, data have decided on another size."""
+    by_data = next((trace.outgrown_by for trace in traces if trace.is_outgrown), None)
+    found = [(trace, trace.why(*args)) for trace in traces]
+    return [(trace, by_data if by_data is not None and why.cause == "unknown" else why) for trace, why in found]
 
 
 def useless(failed: Failed) -> bool:

@@ -37,6 +37,8 @@ from jitlab.support.lazy_dataclass import dataclass
 from .leaving import keeps_a_recording, plain_value
 
 if TYPE_CHECKING:
+    from jitlab.capture.refusals import Refusal
+
     from .passed import Changes
 
 NOTHING: Mapping[int, Any] = MappingProxyType({})
@@ -88,6 +90,7 @@ class Trace:
     effects: Sequence[Any] = ()  # what it gives out when it has run
     asked: SizeFacts | None = None  # what was asked of sizes while it was recorded
     is_outgrown: bool = False  # the data decided on sizes for which the next call that it fits is recorded anew
+    outgrown_by: Change | None = None  # which size that was
     changes: Changes | None = None  # what a call changes of the lists, dicts and objects that it is passed
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -229,19 +232,22 @@ def usable(known: Sequence[AnyTrace]) -> Sequence[AnyTrace]:
     return () if known and known[-1].is_outgrown else known
 
 
-def outgrow(known: list[AnyTrace], trace: AnyTrace, code: str) -> None:
+def outgrow(known: list[AnyTrace], trace: AnyTrace, reason: Refusal) -> None:
     """A run of one of these traces was given up. Where the data have decided on sizes that it is not for, the others come
     before it, and the next call is recorded anew, some times."""
     at = next((n for n, other in enumerate(known) if other is trace), None)
-    if code == BY_DATA and at is not None:
+    if reason.code == BY_DATA and at is not None:
         known.append(known.pop(at))
         trace.is_outgrown = len(known) < MOST_OF_SIZES
+        what = str(reason.said.args.get("what", "shape"))
+        before, after = (f"{what} {met}" for met in reason.met[:2]) if len(reason.met) > 1 else ("", "")
+        trace.outgrown_by = Change("shape", str(reason.said.args.get("name", "")).strip("`"), before, after)
 
 
 def recorded_anew(known: list[AnyTrace], trace: AnyTrace) -> None:
     """Another trace of such calls, which is tried first."""
     if known:
-        known[-1].is_outgrown = False
+        known[-1].is_outgrown, known[-1].outgrown_by = False, None
     known.insert(0, trace)
 
 
