@@ -205,6 +205,16 @@ def test_what_was_given_up_is_named_by_no_line(ip, report_of):
     assert len(costs) > 4 and all(cost.startswith("Python ") for cost in costs)
 
 
+def test_a_run_that_fell_back_has_no_factor_of_an_earlier_one(ip, report_of, capsys):
+    source = "%%jit -q --compare\na = np.cosh(x)\nbig = a[a > limit]\nb = big * 2"
+    ip.user_ns["limit"] = np.float64(1.5)
+    assert report_of(source)["verdict"]["speed"]["is_plain"]
+    ip.user_ns["limit"] = np.float64(2.5)
+    verdict = report_of(source)["verdict"]
+    assert verdict["lead"].startswith("This run fell back") and "speed" not in verdict and "pays" not in verdict["waited"]
+    assert "NumPy was not measured: this run fell back to Python" in capsys.readouterr().err
+
+
 def test_what_was_recorded_anew_for_another_length_names_it(ip, report_of):
     source = "%%jit -q\na = np.expm1(x)\nbig = a[a > limit]\nb = big * 2"
     for limit in (2.0, 3.0, 4.0, 5.0):

@@ -61,8 +61,10 @@ class KeptFactors:
             self._known.popitem(last=False)
 
     def tell(self, key: Key, ran: Ran, recording: Recording | None) -> str:
-        """Tell a run of the same cell its factor. Returns why it has none: other code ran this time."""
+        """Tell a run of the same cell its factor. Returns why it has none: other code ran this time, or Python took over."""
         kept = self._known[key]
+        if recording is not None and any(tally.fell_back for tally in recording.statements.values()):
+            return "this run fell back to Python; the factor is that of runs that do not"
         if recording is None or kept.ran != ran.numbers:
             del self._known[key]
             return "other code ran than in the run that was measured; run the cell again"
