@@ -172,6 +172,6 @@ def test_the_table_of_operations_is_what_is_recorded_now(request):
 def test_host_operations_of_the_table_all_say_why():
     lines = (ROOT / "docs" / "reference" / "operations.md").read_text(encoding="utf-8").splitlines()
     host = [line for line in lines if "| host" in line]
-    reasons = ("depends on the data", "only a run knows", "as its eigenvalues are", "depends on the rank", "random")
+    reasons = ("depends on the data", "known only at run time", "depends on the rank", "random")
     assert 10 < len(host) < 40
     assert all(any(reason in line for reason in reasons) for line in host), host

@@ -129,7 +129,7 @@ test('names, times and reasons are never dropped, however narrow', () => {
     'k0',
     '31.7 ms',
     'ArgPartition',
-    'jitlab has no loop',
+    'jitlab cannot compile it',
     'Not fused: p is stored',
     'RealDiv'
   ]) {

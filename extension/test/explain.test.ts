@@ -109,20 +109,20 @@ test('stretches of a line are the line', () => {
   }
 });
 
-test('of an operation one asks to cut it before, after, and to keep it out; of a fused value to cut it', () => {
+test('of an operation one asks to split before it, after it, and to run it in NumPy; of a fused value to split there', () => {
   const asks = askable(json, links, 'exp')?.asks ?? [];
   assert.deepEqual(
     asks.map(ask => [ask.label, ask.kind, ask.edges, ask.ops]),
     [
-      ['Cut before', 'cut', [['sub', 'exp']], []],
-      ['Cut after', 'cut', asks[1]?.edges, []],
+      ['Split before', 'cut', [['sub', 'exp']], []],
+      ['Split after', 'cut', asks[1]?.edges, []],
       ['Run in NumPy', 'keep_out', [], ['exp']]
     ]
   );
   assert.ok(asks[1]?.edges.every(([producer]) => producer === 'exp'));
   assert.deepEqual(
     asks.map(({ title }) => title),
-    ['Cut z from p (line 6)', 'Cut p from p.sum(axis=1, keepdims=True) and p (line 6)', 'Keep p out (line 6)']
+    ['Split z from p (line 6)', 'Split Exp from Sum and RealDiv (line 6)', 'Run p in NumPy (line 6)']
   );
   const words = new Map([
     ['exp', 'e'],
@@ -132,7 +132,7 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
   const spoken = { ...json, ops: json.ops.map(op => ({ ...op, called: words.get(op.name) ?? '' })) };
   assert.deepEqual(
     askable(spoken, new Links(spoken), 'exp')?.asks.map(({ title }) => title),
-    ['Cut X @ W - m from e (line 6)', 'Cut e from Sum and p (line 6)', 'Keep e out (line 6)']
+    ['Split X @ W - m from e (line 6)', 'Split e from Sum and p (line 6)', 'Run e in NumPy (line 6)']
   );
   const edge = askable(json, links, 'edge:exp→sum');
   assert.deepEqual(edge?.asks[0] && requestOf(edge.asks[0], 'c4'), {
@@ -141,9 +141,9 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
 });
 
 test('an answer says its lines, also of a name that has "line" in it', () => {
-  assert.equal(linesBeside('Cut `outline` (Exp) from Sum', [4]), 'line 4');
-  assert.equal(linesBeside('Cut Exp from Sum (line 4)', [4]), '');
-  assert.equal(linesBeside('Keep Exp out (lines 4–5)', [4, 5]), '');
+  assert.equal(linesBeside('Split `outline` (Exp) from Sum', [4]), 'line 4');
+  assert.equal(linesBeside('Split Exp from Sum (line 4)', [4]), '');
+  assert.equal(linesBeside('Run Exp in NumPy (lines 4–5)', [4, 5]), '');
 });
 
 test('of a value that is not fused one asks to fuse it', () => {
@@ -211,7 +211,7 @@ test('the lines that keep a change say where they go, and a step what the progra
   assert.equal(one && keepTitle(one), 'Code to make this permanent (line 2 of b.py)');
   const path = [{ name: 'sin', op: 'Sin', called: 't', lines: [7], cluster: '' }];
   const refused = readAnswer({ refusal: { code: 'cycle', text: '', path } });
-  assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · line 7, host']);
+  assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · line 7, run by NumPy']);
 });
 
 test('of a sweep the cuts that can be measured are ranked, the others counted', () => {

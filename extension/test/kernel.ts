@@ -13,7 +13,7 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
   };
   explained.jobs.forEach(job => tell(job));
   if (states) {
-    const title = 'Cut Take from MatMul (line 10)';
+    const title = 'Split Take from MatMul (line 10)';
     tell({ state: 'running', title, progress: [12, 80], estimate_seconds: 1 });
     tell({ state: 'queued', title, waits_for: 'In [9]', progress: [0, 80], estimate_seconds: 1 });
   }

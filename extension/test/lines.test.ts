@@ -10,7 +10,10 @@ import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 
 test('the badge says what compiled, on what and how long, and leaves out what is zero', () => {
-  assert.equal(badgeText(report(softmax)), '58.8 ms · NumPy 287 ms · 21/22 compiled · 4 kernels · 1 host · 6 retraces');
+  assert.equal(
+    badgeText(report(softmax)),
+    '58.8 ms · NumPy 287 ms · 21/22 compiled · 4 kernels · 1 by NumPy · 6 retraces'
+  );
   assert.doesNotMatch(badgeText(report(line)), /host|retrace/);
 });
 

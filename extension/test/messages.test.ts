@@ -34,7 +34,7 @@ const NAMES = ['op by op', 'first call', 'codegen '];
 test('a look into a text is found', () => {
   for (const source of [
     "proof.endsWith('Nothing to fix.')",
-    "said.replace(/^Nothing left to do: /, '')",
+    "said.replace(/^Nothing to improve: /, '')",
     "fix.startsWith('Pass ')",
     "if (text === 'a Python value') {",
     "span.label.includes('quick')",

@@ -78,10 +78,10 @@ test('of alike plans the worst of each output stands for the others', () => {
   );
 });
 
-test('a box says how near its numbers are, and which of its values reach memory', () => {
+test('a box says how near its numbers are, and how many arrays it stores', () => {
   const cluster = flowOf(json).parts[0]?.nodes.find(node => node.cluster !== null);
   assert.ok(cluster && cluster.checked.length > 0);
-  assert.match(clusterFacts(cluster), /\d+ values reach memory, [\d.]+ [kM]B · within [\d.]+ ULP of NumPy$/);
+  assert.match(clusterFacts(cluster), /\d+ intermediate arrays stored, [\d.]+ [kM]B · within [\d.]+ ULP of NumPy$/);
   const wrong = { ...cluster, checked: cluster.checked.map(checked => ({ ...checked, ok: false })) };
   assert.doesNotMatch(clusterFacts(wrong), /NumPy/);
   assert.match(nodeLabel(wrong), /out of bounds/);

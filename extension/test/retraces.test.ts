@@ -33,7 +33,7 @@ test('where there is no fix the panel says what the text says', () => {
   assert.deepEqual(
     ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed?.text]),
     [
-      [null, 'No fix found: no change of the arguments that was replayed avoids it.'],
+      [null, 'No fix found: none of the changed calls that were tried avoids it.'],
       [null, 'No fix found; nothing was compiled again.']
     ]
   );

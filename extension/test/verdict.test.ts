@@ -63,7 +63,7 @@ test('where loops were asked for, the time of one stands first, and that of the 
 
 const statement = (line: number, seconds: number) => ({
   text: `print(${line})`,
-  reason: { code: 'effect', text: 'it does more than give a result' },
+  reason: { code: 'effect', text: 'it does more than return a value' },
   lines: [['<cell 7>', line, 0, line, 8]],
   seconds,
   calls: 1
@@ -76,7 +76,7 @@ test('statements that Python ran stand with line, time and reason, the slowest f
   assert.deepEqual(rows[0], {
     what: 'print(4)',
     where: 'line 4, run by Python, 20.0 ms',
-    why: 'it does more than give a result.'
+    why: 'it does more than return a value.'
   });
   assert.deepEqual(
     [rows.map(({ what }) => what).join(' '), more],
@@ -92,13 +92,17 @@ test('statements that took no share that is felt are not told of', () => {
 test('loops that were not rolled stand with line, iterations and reason', () => {
   const loop = {
     text: 'for i in range(n)',
-    reason: { code: 'effect', text: 'its body has an effect' },
+    reason: { code: 'effect', text: 'its body does more than compute values' },
     lines: [['<cell 7>', 9, 0, 9, 8]],
     iterations: 40
   };
   const { rows, more } = pythonRows(report({ ...softmax, loops: [loop], verdict: { ...softmax.verdict, loops: 1 } }));
   assert.deepEqual(rows, [
-    { what: 'for i in range(n)', where: 'line 9, not rolled, 40 iterations', why: 'its body has an effect.' }
+    {
+      what: 'for i in range(n)',
+      where: 'line 9, not rolled, 40 iterations',
+      why: 'its body does more than compute values.'
+    }
   ]);
   assert.equal(more, '');
 });

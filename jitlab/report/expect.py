@@ -140,7 +140,7 @@ def _retraces(report: Report) -> list[str]:
 
 def _fallbacks(report: Report) -> list[str]:
     found = [
-        f"{f.written or f.op}, {wording.line_text(f.lines)}: {f.reason or 'on the host'}" for f in report.fallbacks[:MOST_TOLD]
+        f"{f.written or f.op}, {wording.line_text(f.lines)}: {f.reason or 'run by NumPy'}" for f in report.fallbacks[:MOST_TOLD]
     ]
     return [clean(line) for line in [*found, *_more(len(report.fallbacks))]]
 

@@ -524,7 +524,7 @@ WORDS = {
         (by_value, "`k` was 3 and is now 4", "Pass `k` as an array: 5 traces become 1", ["Python value"]),
         (by_dtype, "`x` was int32[3] and is now int16[3]", "Cast `x` to float64: 5 traces become 1", ["each dtype"]),
         (
-            made_with_a_number, "`n` was 3 and is now 4 (what a closure holds",
+            made_with_a_number, "`n` was 3 and is now 4 (each value that a closure holds",
             "Define `shifted` once, before the loop and pass `n` to it as an argument that is an array: 5 traces become 1",
             ["closure holds", "made again"],
         ),
@@ -584,7 +584,7 @@ def test_a_warning_without_a_cure_says_so(caplog):
     f = jl.function(lambda x, how: x.sum() if how == "sum" else x)
     text = warning_of(caplog, lambda: [f(np.ones(2), f"{n}") for n in range(6)])
     assert "`how` was '3' and is now '4' (each new Python value is traced again)" in text
-    assert "No fix found: no change of the arguments that was replayed avoids it." in text
+    assert "No fix found: none of the changed calls that were tried avoids it." in text
 
 
 # ---- what it costs

@@ -60,7 +60,7 @@ def test_a_cut_stores_the_producer_and_measures_both_plans():
     assert answer.after.bytes - answer.before.bytes == 2 * X.nbytes
     assert (answer.before.temporaries, answer.after.temporary_bytes) == (0, X.nbytes)
     assert answer.rounds >= LEAST_ROUNDS and answer.before.seconds > 0
-    assert answer.title == "Cut `e` from `e.sum(axis=1, keepdims=True)`" and len(answer.lines) == 2
+    assert answer.title == "Split `e` from `e.sum(axis=1, keepdims=True)`" and len(answer.lines) == 2
     assert answer.after.largest_error_ulp < 30
     assert [line.partition(" (")[0] for line in answer.moved] == ["`e.sum(axis=1, keepdims=True)`", "`s`", "`e / s`"]
     assert "now runs in k1" in answer.moved[0]
@@ -163,7 +163,7 @@ def test_planted_cuts_are_ranked_by_what_they_cost(planted):
     assert found.edges[0].change.significant and found.edges[0].bytes_more >= 2 * x.nbytes
     assert all(edge.change.ratio > 1.5 for edge in found.edges if edge.bytes_more >= x.nbytes)
     json.dumps(found.to_json())
-    assert "cuts tried" in str(found)
+    assert "splits tried" in str(found)
 
 
 def test_a_sweep_stops_when_its_time_is_over_and_goes_on_from_there():
@@ -184,7 +184,7 @@ def test_a_sweep_stops_when_its_time_is_over_and_goes_on_from_there():
     whole = sweep(executable, [X], seconds=PLENTY, memory=memory)
     assert whole.tried == 7 and whole.stopped is None
     short = sweep(executable, [X], seconds=0.0)
-    assert short.tried == 0 and "7 of 7 cuts were not tried" in short.stopped
+    assert short.tried == 0 and "7 of 7 splits were not tried" in short.stopped
 
 
 @pytest.mark.slow
@@ -266,7 +266,7 @@ def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
     assert error.code == "cycle"
     assert [step["op"] for step in error.path] == ["Exp", "Tanh", "Mul"]
     assert all(len(step["lines"]) == 1 for step in error.path)
-    assert "would make a cycle through `t` (line" in str(error)
+    assert "`t` (line" in str(error) and ") in NumPy has to run between them" in str(error)
     assert [step["cluster"] is None for step in error.path] == [False, True, False]
 
 
@@ -317,7 +317,7 @@ def test_an_operation_is_kept_out():
     f = jl.function(softmax)
     answer = f.whatif(X, keep_out="Exp", seconds=QUICK)
     assert (answer.before.clusters, answer.after.clusters) == (1, 2)
-    assert any(line.startswith("`e` (line") and "now runs on NumPy" in line for line in answer.moved)
+    assert any(line.startswith("`e` (line") and "now runs in NumPy" in line for line in answer.moved)
 
 
 def test_what_has_to_compile_is_not_kept_out():
@@ -347,7 +347,7 @@ def test_unknown_and_ambiguous_names_list_what_there_is():
         with pytest.raises(jl.errors.OptionError) as caught:
             twice.whatif(X, **question)
         assert words in str(caught.value), question
-    assert twice.whatif(X, cut=("exp_1", "mul_2"), seconds=QUICK).title == "Cut `np.exp(x * 3)` from `np.exp(x * 3) * 4`"
+    assert twice.whatif(X, cut=("exp_1", "mul_2"), seconds=QUICK).title == "Split `np.exp(x * 3)` from `np.exp(x * 3) * 4`"
 
 
 # ---- the user sees nothing
@@ -409,7 +409,7 @@ def test_the_answer_is_json_and_text(planted):
     assert data["question"]["plan"] == "softmax #1" and data["refusal"] is None
     assert data["after"]["kernels"] == 2 and data["keep"]["lines"]
     text = str(answer)
-    assert text.startswith("Cut `e` from `e.sum(axis=1, keepdims=True)` (lines ") and max(map(len, text.splitlines())) <= 110
+    assert text.startswith("Split `e` from `e.sum(axis=1, keepdims=True)` (lines ") and max(map(len, text.splitlines())) <= 110
     assert answer._repr_mimebundle_() == {"text/plain": text}
     assert data["advice"] == answer.advice and data["change"]["word"] == answer.change.word
 

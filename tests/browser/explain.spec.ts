@@ -59,7 +59,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(card).toContainText('f64[4000,32] → f64[4000,32]');
     await page.waitForTimeout(400); // what the pointer had left is closed by now; this card the keyboard asked for
     await expect(card).toBeVisible();
-    await card.getByRole('button', { name: /^Cut (p|np\.exp\(z\)) from / }).click();
+    await card.getByRole('button', { name: /^Split (p|np\.exp\(z\)) from / }).click();
     const section = lab.section('What-if');
     const answer = section.locator('.jl-card[data-state=done]').first();
     await expect(answer).toContainText(/faster|slower|no measurable change/);
@@ -68,7 +68,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(answer.getByRole('group', { name: 'Code to make this permanent' })).toContainText(
       'with jl.jit_scope(cut=[("Exp", "Sum"), '
     );
-    await expect(answer.getByRole('img', { name: /^Cut (p|np\.exp\(z\)) from / })).toBeVisible();
+    await expect(answer.getByRole('img', { name: /^Split (p|np\.exp\(z\)) from / })).toBeVisible();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('kernels');
     await section.getByRole('button', { name: 'Show as a table' }).click();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('time');

@@ -102,7 +102,7 @@ def test_the_event_says_that_the_form_is_another():
     with events.listen(heard.append):
         recorded(DOWN)
     (ran,) = [event for event in heard if isinstance(event, events.StatementRan)]
-    assert "it returns a result of another form here" in str(ran.said)
+    assert "it returns another kind of result here" in str(ran.said)
     assert ran.lines[0][1] == none_first.__code__.co_firstlineno + 1
 
 

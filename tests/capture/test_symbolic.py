@@ -371,7 +371,7 @@ def test_samples_are_apart_and_tell_lengths_from_ones():
         outer, inner = capture.enter_loop(30), capture.enter_loop(30)
         short = capture.enter_loop(outer - 2)
         assert len({int(outer), int(inner), int(short)}) == 3 and all(2 <= int(i) <= 27 for i in (outer, inner, short))
-        with pytest.raises(NotRolled, match="too few"):
+        with pytest.raises(NotRolled, match="too short"):
             capture.enter_loop(outer - 29)
 
 

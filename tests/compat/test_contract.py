@@ -167,7 +167,7 @@ def test_what_draws_is_called_stateful_random():
     with jl.record() as recording:
         jl.function(lambda x: np.random.normal(size=3) + x)(np.ones(3))
     (drawn,) = (op for op in recording.report().ops if op.cluster is None)
-    assert drawn.reason.text == "a stateful random operation: NumPy draws the numbers at each run"
+    assert drawn.reason.text == "NumPy draws the random numbers, in its generator's order"
     assert drawn.reason.code == "stateful_random"
 
 

@@ -102,7 +102,7 @@ def test_what_is_faster_as_python_runs_as_python_and_keeps_its_plan(shell, plan)
     assert {lead for lead, _ in found} == {first[0]}
     said = (
         "runs as Python up to 127 elements: 3.0 µs beside 9.0 µs compiled in pieces (5 calls each); "
-        "because list.extend may do more than give a result (line 3)"
+        "because list.extend may do more than return a value (line 3)"
     )
     assert last[1] == [said]
     assert plan.ways.index(PYTHON) == FIRST_CALLS + 2  # after the one that gets C in front of the pieces, and two timed ones

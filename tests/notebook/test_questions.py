@@ -87,7 +87,7 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     assert result["keep"]["first"] == 3 and result["keep"]["last"] == 4
     states = [state["state"] for state in asked.states]
     assert states[0] == "queued" and states[-1] == "done"
-    assert asked.states[0]["title"] == "Cut `e` from `e.sum(axis=1, keepdims=True)` (lines 3 and 4)"
+    assert asked.states[0]["title"] == "Split `e` from `e.sum(axis=1, keepdims=True)` (lines 3 and 4)"
     before = asked.shell.user_ns["p"].copy()
     asked.run("import jitlab as jl", "cell-b")
     result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
@@ -138,7 +138,7 @@ def test_a_sweep_that_ran_out_of_time_goes_on_where_it_stopped(asked, monkeypatc
     asked.run(CELL)
     monkeypatch.setattr("jitlab.notebook.rpc.measuring_requests.SWEEP_SECONDS", 1e-4)
     result = asked.result(want="sweep", plan=asked.plan)
-    assert 0 < result["tried"] < result["total"] == 7 and "cuts were not tried" in result["stopped"]
+    assert 0 < result["tried"] < result["total"] == 7 and "splits were not tried" in result["stopped"]
     monkeypatch.setattr("jitlab.notebook.rpc.measuring_requests.SWEEP_SECONDS", 10)
     ticket = asked.states[-1]["id"]
     assert asked.states[-1]["can_continue"]

@@ -122,7 +122,7 @@ def softmax_plan(trace=1, first_cluster=0, function="In [7]"):
         Edge(n["div"], n["sub_1"], Reason(Apart.CYCLE, "joining them would make a cycle through ArgPartition"), 2_400_000),
         Edge(n["neg"], host, Reason(Apart.NOT_COMPILED, "one end is not compiled"), 240_000),
     ]
-    stays = {host: Reason(Stays.NO_LOOP_BODY, "jitlab has no loop for it, so NumPy runs it")}
+    stays = {host: Reason(Stays.NO_LOOP_BODY, "jitlab cannot compile it")}
     return plan_of(
         [*k0, *k1, host, *k2, *k3], clusters, stays, kernels, boundaries, apart, function, trace, (x, w, b, rows, y, big)
     )

@@ -144,7 +144,7 @@ def test_an_operation_that_moves_between_cluster_and_host_is_named_with_its_reas
 
     a, b = (timed(recorded(jl.function(f), X), 0.01) for f in (compiled, on_the_host))
     there, back = compared(a, b).plan_changes, compared(b, a).plan_changes
-    assert any(text.startswith("Exp (line ") and "runs on the host now: " in text for text in there)
+    assert any(text.startswith("NumPy runs Exp (line ") and ") now: " in text for text in there)
     assert any(text.startswith("Exp (line ") and "is compiled now, in cluster_" in text for text in back)
 
 

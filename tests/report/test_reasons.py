@@ -158,7 +158,7 @@ def diffused_with_edges(u):
 def test_a_value_that_a_loop_hands_on_is_stored_because_its_source_changes():
     kept = next(t for t in jl.explain(jl.jit(diffused_with_edges), X).temporaries if t.name == "loop/sub")
     assert kept.reason.code == "source_changes"
-    assert kept.reason.text.startswith("`n` is wanted after what it is made of changes")
+    assert kept.reason.text.startswith("`n` is read after the array that it is taken from changes")
 
 
 def test_a_value_of_another_shape_is_told_to_be_that():

@@ -84,7 +84,7 @@ def test_nested_and_overlapping_preparation_counts_once():
 def test_host_operations_are_fallbacks_with_their_reason(report):
     fallback = report.fallbacks[0]
     assert (fallback.op, fallback.lines, fallback.calls) == ("ArgPartition", (8,), 1)
-    assert str(fallback.reason) == "jitlab has no loop for it, so NumPy runs it"
+    assert str(fallback.reason) == "jitlab cannot compile it"
     assert fallback.reason.code == "no_loop_body"
 
 
@@ -100,7 +100,7 @@ def test_next_is_the_retraces_when_they_cost_most(report):
 
 def test_next_is_the_host_operation_when_that_costs_most():
     suggestion = samples.softmax_report(retraces=0).verdict["next"]
-    assert suggestion["text"] == "ArgPartition on the host, 0.94 ms (10 % of the run)"
+    assert suggestion["text"] == "ArgPartition is left to NumPy, 0.94 ms (10 % of the run)"
     assert (suggestion["section"], suggestion["advice"]) == ("clusters", "host_share")
 
 
@@ -125,7 +125,7 @@ def with_host_operation(reason, ms):
 
 def test_next_names_no_host_operation_that_is_quick_or_meant_to_be_there():
     stays = samples.Stays
-    assert with_host_operation(stays.NO_LOOP_BODY, 5.0)["text"].startswith("ArgPartition on the host")
+    assert with_host_operation(stays.NO_LOOP_BODY, 5.0)["text"].startswith("ArgPartition is left to NumPy")
     assert with_host_operation(stays.NO_LOOP_BODY, 0.4) is None  # under 5 % of the run
     for reason in (stays.DISALLOWED, stays.LEVEL, stays.JIT_OFF, stays.STATEFUL_RANDOM):
         assert with_host_operation(reason, 5.0) is None
@@ -233,7 +233,7 @@ def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     assert report.verdict["next"] == {
         "text": "mode retraced once", "code": None, "advice": "retraced", "args": {"name": "mode", "often": "once"},
         "why": "mode was 'a', then 'b': each new Python string is traced again."
-        " Each value of mode is a program of its own: use few of them. 1.00 s lost.",
+        " Each value of mode is compiled separately: use few of them. 1.00 s lost.",
         "section": "retraces",
     }  # fmt: skip
 
@@ -334,7 +334,7 @@ def bytes_in_a_file(bundle):
 @pytest.mark.slow
 def test_a_huge_report_is_cut_to_size_and_says_so():
     nodes = [samples.node(f"sin_{i}", "Sin", line=i % 90 + 1) for i in range(20_000)]
-    stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "jitlab has no loop for it, so NumPy runs it") for n in nodes}
+    stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "jitlab cannot compile it") for n in nodes}
     plan = samples.plan_of(nodes, [], stays).to_json()
     rec = samples.recorded([events.PlanMade(function="In [7]", trace=1, plan=plan, start_ns=0, duration_ns=0)])
     for n in nodes[:5000]:

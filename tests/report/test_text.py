@@ -69,7 +69,7 @@ def test_a_loop_that_was_not_rolled_is_told_with_line_iterations_and_reason():
     text = str(report)
     assert "1 loop not rolled" in text.splitlines()[0]
     assert "Not rolled: loop (line 3, 40 iterations, recorded 2 times)" in text
-    assert "  its body has an effect: list.append may do more than give a result\n" in text + "\n"
+    assert "  its body does more than compute values: list.append may do more than return a value\n" in text + "\n"
     (loop,) = report.loops
     assert (loop.lines, loop.iterations, loop.times, loop.reason.code) == ((3,), 40, 2, "effect")
     args = {"name": "list.append"}
@@ -206,7 +206,7 @@ def test_a_retrace_that_no_change_of_the_arguments_avoids_says_so(monkeypatch):
             cleared(np.ones(20), n)
     text = " ".join(str(rec.report()).split())
     assert "2 × n: 3 → 5 (+1 more) (a Python number" in text
-    assert "No fix found: no change of the arguments that was replayed avoids it." in text and "try:" not in text
+    assert "No fix found: none of the changed calls that were tried avoids it." in text and "try:" not in text
 
 
 def test_an_object_that_is_another_each_time_is_to_be_made_once():

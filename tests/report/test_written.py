@@ -118,7 +118,7 @@ def test_what_ifs_and_expectations_take_both():
 
     by_text = softmax.whatif(X, cut=("e", "e.sum(axis=1, keepdims=True)"), seconds=0.001)
     by_kind = softmax.whatif(X, cut=("Exp", "Sum"), seconds=0.001)
-    assert by_text.title == by_kind.title == "Cut `e` from `e.sum(axis=1, keepdims=True)`"
+    assert by_text.title == by_kind.title == "Split `e` from `e.sum(axis=1, keepdims=True)`"
     with jl.expect(fused=[("e", "e.sum(axis=1, keepdims=True)"), ("exp", "sum")]):
         softmax(X)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from jitlab.api.check.replaying import draws
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Node, display_name, told, told_node
+from jitlab.ir import Node, display_name, told, told_node, written
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.runtime import Executable
@@ -149,8 +149,7 @@ class Sweep:
         return {**as_json(self), "measurable": self.measurable}
 
     def __str__(self) -> str:
-        cuts = "cut" if self.tried == 1 else "cuts"
-        lines = [f"{self.plan}: {self.tried} {cuts} tried, {self.measurable} with a measurable change"]
+        lines = [f"{self.plan}: {units.counted(self.tried, 'split')} tried, {self.measurable} with a measurable change"]
         wide = max((len(edge.title + at(edge.lines)) for edge in self.edges), default=0)
         for edge in self.edges:
             more = f", {units.size(edge.bytes_more)} more" if edge.bytes_more > 0 else ""
@@ -221,7 +220,7 @@ def sweep(
         if spent >= seconds:
             left = len(pairs) - len(tried)
             was = "was" if left == 1 else "were"
-            stopped = f"Stopped after {units.duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried"
+            stopped = f"Stopped after {units.duration(seconds)}: {left} of {len(pairs)} splits {was} not tried"
             stopped += ", those of the smallest values." if tried else "."
             break
         if between is not None:
@@ -254,7 +253,7 @@ def _told_apart(place: Place, edges: Sequence[SweptEdge]) -> tuple[SweptEdge, ..
     for word in (partial(told_node, lines=True), _with_name):
         often = Counter((edge.title, edge.lines) for edge in edges)
         edges = [
-            replace(edge, title=f"Cut {word(place.named[edge.producer])} from {word(place.named[edge.consumer])}")
+            replace(edge, title=f"Split {word(place.named[edge.producer])} from {word(place.named[edge.consumer])}")
             if often[edge.title, edge.lines] > 1
             else edge
             for edge in edges
@@ -284,17 +283,24 @@ def raise_refusal(answer: WhatIf) -> WhatIf:
 
 
 def titled(place: Place, question: Question) -> tuple[str, tuple[int, ...]]:
-    """ "Cut `batch` (Take) from MatMul", and the lines of both."""
+    """ "Split `batch` from `batch @ W`", and the lines of both."""
     short = {name: _short(node) for name, node in place.named.items()}
-    parts = [f"Cut {short[a]} from {short[b]}" for a, b in question.cut]
+    parts = [f"Split {_apart(place, a, b)}" for a, b in question.cut]
     parts += [f"Fuse {short[a]} with {short[b]}" for a, b in question.fuse]
     if question.keep_out:
-        parts.append(f"Keep {' and '.join(short[name] for name in question.keep_out)} out")
+        parts.append(f"Run {' and '.join(short[name] for name in question.keep_out)} in NumPy")
     if question.target is not None:
         parts.append(f"Run on {question.target}")
     names = {name for pair in (*question.cut, *question.fuse) for name in pair} | set(question.keep_out)
     text = " and ".join(part if n == 0 else part[0].lower() + part[1:] for n, part in enumerate(parts))
     return text, tuple(lines_of(place.named[name] for name in names))
+
+
+def _apart(place: Place, producer: str, consumer: str) -> str:
+    """ "`z` from `np.exp(z)`": by their expressions where both have the same name."""
+    nodes = place.named[producer], place.named[consumer]
+    short = [_short(node) for node in nodes]
+    return " from ".join(short if short[0] != short[1] else [f"`{text}`" for text in written(nodes).values()])
 
 
 def _with_name(node: Node) -> str:
@@ -321,7 +327,7 @@ def _moved(before: Place, after: Place) -> list[str]:
         if len(several) > 1 and not is_move(node) and len(before.kernels_of(node.name)) == 1:
             told.append(f"{after.text(node.name)} is computed a second time, in {several[-1]}")
         elif now is None and was is not None:
-            told.append(f"{before.text(node.name)} now runs on NumPy")
+            told.append(f"{before.text(node.name)} now runs in NumPy")
         elif now is not None and (was is None or match.get(now.name) != was.name):
             told.append(f"{before.text(node.name)} now runs in {now.name}")
     if len(told) > MOST_MOVED:
@@ -341,7 +347,7 @@ def _advice(question: Question, change: Change, before: Side, after: Side) -> st
             "cut": "Keep the fusion. It saves", "fuse": "Leave them apart. That saves", "keep_out": "Keep it compiled. It saves"
         }.get(question.kind, "Leave it as it is. That saves")
         return f"{keep_it} {saved} in every run."
-    change_it = {"cut": "Cut it.", "fuse": "Fuse them.", "keep_out": "Keep it out."}.get(question.kind, "Change it.")
+    change_it = {"cut": "Split them.", "fuse": "Fuse them.", "keep_out": "Run it in NumPy."}.get(question.kind, "Change it.")
     cost = f", and moves {units.size(more)} more" if more > 0 else f", and {units.size(-more)} of traffic" if more < 0 else ""
     return f"{change_it} That saves {time_text} in every run{cost}."
 
@@ -358,7 +364,7 @@ def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     seconds = options.pop("seconds", None)
     if options.pop("sweep", False):
         if any(options.values()):
-            raise OptionError("sweep=True tries all cuts: it takes no cut, fuse, keep_out or target")
+            raise OptionError("sweep=True tries all splits: it takes no cut, fuse, keep_out or target")
         seconds = SWEEP_SECONDS if seconds is None else float(seconds)
         found = sweep(executable, inputs, seconds=seconds)
         if not found.stopped:

@@ -249,7 +249,7 @@ class Effects:
         self.reruns = 0  # bodies that are traced once more: they print nothing
 
     def before_call(self, capture: Arrays, function: Any, owner: Any) -> None:
-        """A call that may do more than give a result comes next."""
+        """A call that may do more than return a value comes next."""
         if capture.blocks and id(owner) not in capture.blocks[-1].made and not _is_harmless(function, owner):
             name = getattr(function, "__qualname__", type(function).__name__)
             refuse(capture, "effect", "does_more", name=name)

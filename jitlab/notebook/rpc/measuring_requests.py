@@ -114,7 +114,7 @@ def measure(session: Session, cell: str) -> Json:
 
 
 def _title(call: Call, question: Question) -> str:
-    """ "Cut `batch` (Take) from MatMul (line 10)"; raises OptionError for names that the plan does not have."""
+    """ "Split `batch` from `batch @ W` (line 10)"; raises OptionError for names that the plan does not have."""
     place = Place(call.executable.plan)
     text, lines = titled(place, place.resolved(question))
     return text + at(lines)

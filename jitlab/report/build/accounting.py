@@ -58,7 +58,7 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
     if not moved and not is_per_turn:
         return []
-    lines = [f"moved {units.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
+    lines = [f"memory traffic {units.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
     if verdict.get("stored"):
         lines.append(verdict["stored"]["text"])
         ops = wording.operations(data)
@@ -100,12 +100,12 @@ def _by_value(data: Mapping[str, Any], temporaries: list[Json]) -> list[list[Jso
 
 
 def _beside(saved: int | None, moved: int) -> str:
-    """What op by op would move, in words; a few bytes of numbers are nothing beside arrays."""
+    """What NumPy would move, in words; a few bytes of numbers are nothing beside arrays."""
     if saved is None:
         return ""
     if abs(saved) * 1000 < moved:
-        return ", as much as op by op"
-    return f", {units.size(abs(saved))} {'less' if saved > 0 else 'more'} than op by op"
+        return ", as much as NumPy's"
+    return f"; NumPy's {units.size(moved + saved)}"
 
 
 def numerics_in_words(data: Mapping[str, Any]) -> list[str]:

@@ -143,10 +143,10 @@ def _seconds(group: Iterable[Part]) -> float:
 
 
 def _kind(group: Sequence[Part], is_long: bool) -> str:
-    """What runs in these lines: "one kernel", "2 kernels and Sort on the host"; "" for one kernel in one line."""
+    """What runs in these lines: "one kernel", "2 kernels and np.sort(x) in NumPy"; "" for one kernel in one line."""
     kernels = sum(part.kind == "kernel" for part in group)
     words = [] if not kernels else ["one kernel"] if kernels == 1 else [f"{kernels} kernels"]
-    words += [f"{part.name} on the host" for part in group if part.kind == "host"][:MOST_NAMES]
+    words += [f"{part.name} in NumPy" for part in group if part.kind == "host"][:MOST_NAMES]
     words += ["run by Python"] if any(part.kind == "Python" for part in group) else []
     return "" if words == ["one kernel"] and not is_long else " and ".join(words)
 

@@ -202,7 +202,7 @@ def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
         (f"{a['function']}, this run", _lines(a), a["text"], a["calls"], units.duration(a["seconds"]))
         for a in data.get("as_python", ())
     ]
-    return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)
+    return "Run by NumPy", _table(("what", "lines", "why", "calls", "time"), rows)
 
 
 def _loops(data: Mapping[str, Any]) -> tuple[str, str]:

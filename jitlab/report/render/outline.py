@@ -180,7 +180,7 @@ def _counts(verdict: Json) -> tuple[str, ...]:
     for key, noun in (("clusters", "cluster"), ("kernels", "kernel"), ("host", ""), ("retraces", "retrace")):
         number = verdict.get(key) or 0
         if number:
-            words.append(units.counted(number, noun) if noun else f"{number} on the host")
+            words.append(units.counted(number, noun) if noun else f"{number} run by NumPy")
     if verdict.get("loops"):
         words.append(f"{units.counted(verdict['loops'], 'loop')} not rolled")
     if verdict.get("statements"):
@@ -354,7 +354,7 @@ def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
     reason = op["reason"]["text"] if op["reason"] else ""
     return Box(
         kind="host", name=clean(wording.written(op)), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
-        calls=calls, why=f"Not compiled: {clean(reason)}", at=_first_line(op["lines"]),
+        calls=calls, why=f"Runs in NumPy: {clean(reason)}", at=_first_line(op["lines"]),
     )  # fmt: skip
 
 

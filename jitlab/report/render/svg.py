@@ -132,7 +132,7 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
     room = right - 32 - width(time, 12, bold=True) - 12
     name = cut(name, 12, room, bold=True)
     draw.text(32, y + 17, name, bold=True)
-    where = {"host": "host", "statement": "Python", "given up": "given up"}.get(kind, "")
+    where = {"host": "NumPy", "statement": "Python", "given up": "given up"}.get(kind, "")
     after = 32 + width(name, 12, bold=True) * 1.06 + 10
     facts = " · ".join(filter(None, (where, box.lines, box.scope, wording.calls_text(box.calls, box.seconds))))
     draw.text(after, y + 17, facts, size=11, fill=MUTED, room=right - after - width(time, 12, bold=True) - 10)
@@ -257,8 +257,9 @@ def _next(draw: Drawing, o: Outline, y: float) -> float:
         return y
     x, room = MIDDLE + 8, WIDTH - MARGIN - MIDDLE - 8
     y += 6
-    draw.text(x, y, "Do next", bold=True)
-    y += 17
+    if o.next["section"] == "retraces":
+        draw.text(x, y, "Do next", bold=True)
+        y += 17
     for line in wrapped(wording.unmarked(clean(o.next["text"])), 12, room)[:4]:
         draw.text(x, y, line)
         y += 15
@@ -277,8 +278,8 @@ def _moved(data: Mapping[str, Any]) -> str:
     clusters = [c for c in data["clusters"] if c["plan"] in shown]
     moved = sum(c["bytes_read"] + c["bytes_written"] for c in clusters)
     often = any(c["calls"] > 1 for c in data["clusters"]) or len(shown) < len(data["plans"])
-    turn = " with one turn of its loop" if any(c.get("per_turn") for c in clusters) else ""
-    return f"moves {units.size(moved)}{' a call' if often else ''}{turn}" if moved else ""
+    turn = " for one iteration of its loop" if any(c.get("per_turn") for c in clusters) else ""
+    return f"memory traffic {units.size(moved)}{' a call' if often else ''}{turn}" if moved else ""
 
 
 def _code(text: str, most: int) -> list[str]:

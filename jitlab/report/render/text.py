@@ -98,7 +98,7 @@ def _slowest(data: Mapping[str, Any]) -> list[str]:
 def _next(o: Outline) -> list[str]:
     if not o.next:
         return []
-    lines = _folded("next: ", clean(o.next["text"]), indent="      ")
+    lines = _folded("next: " if o.next["section"] == "retraces" else "", clean(o.next["text"]), indent="      ")
     for text in (o.next["code"], o.next["why"]):
         if text:
             lines += _folded("      ", clean(text))
@@ -130,7 +130,7 @@ def _box(box: Box) -> list[str]:
             lines.append(f"  // and {left} more {'copy' if left == 1 else 'copies'}")
         return lines
     many = f"{box.count} × " if box.count > 1 else ""
-    where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))
+    where = ", ".join(filter(None, ("NumPy" if box.kind == "host" else "Python", box.lines)))
     return [
         *_timed(f"◇ {many}{box.name}, {where}", box.seconds, wording.calls_text(box.calls, box.seconds)),
         *_folded("  ", box.why),

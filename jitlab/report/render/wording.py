@@ -157,10 +157,10 @@ def bound_text(kernel: Mapping[str, Any]) -> str:
 
 
 def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> str:
-    """ "reads 191 MB, writes 2.6 MB". `per_turn`: of a loop whose turns nobody counted, one turn is."""
+    """ "reads 191 MB, writes 2.6 MB". `per_turn`: of a loop whose iterations nobody counted, one is."""
     parts = [f"reads {units.size(bytes_read)}"] if bytes_read else []
     parts += [f"writes {units.size(bytes_written)}"] if bytes_written else []
-    return ", ".join(parts) + (" with one turn of its loop" if per_turn and parts else "")
+    return ", ".join(parts) + (" for one iteration of its loop" if per_turn and parts else "")
 
 
 def flip_text(would_fuse_if: str) -> str:

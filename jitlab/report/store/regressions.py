@@ -19,7 +19,7 @@ WIDTH = 100
 BYTES_FELT = 0.01  # of those moved: a number that became an array is no loss
 #: What is worse when there is more of it, and what it is called.
 MORE_IS_WORSE = {
-    "retraces": "retraces", "host": "operations on the host", "statements": "statements that Python ran",
+    "retraces": "retraces", "host": "operations that NumPy ran", "statements": "statements that Python ran",
     "clusters": "clusters", "kernels": "kernels", "bytes": "bytes moved",
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ export function badgeParts(report: Report): BadgePart[] {
   add('settled', verdict.settled?.short ?? '', verdict.settled !== null);
   add('compiled', `${verdict.compiled}/${verdict.operations} compiled`, verdict.operations > 0);
   add('kernels', some(verdict.kernels, 'kernel'), verdict.kernels > 0);
-  add('host', `${verdict.host} host`, verdict.host > 0);
+  add('host', `${verdict.host} by NumPy`, verdict.host > 0);
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
   return parts;

@@ -145,7 +145,7 @@ class Spine extends Pen {
     }
     this.words(left + 28, top + 17, name, 'name', 'text');
     const used = 28 + measure(name, 'name') + 8;
-    const where = [isHost ? `host · ${lines(node.lines)}` : lines(node.lines), lineRanges(node.lines)];
+    const where = [isHost ? `NumPy · ${lines(node.lines)}` : lines(node.lines), lineRanges(node.lines)];
     const fitting = where.find(text => measure(text, 'note') < width - used - (timeWidth || 0) - 16);
     this.words(left + used, top + 17, fitting ?? '', 'note', 'muted');
     this.words(left + width - 8, top + 17, time, 'name', 'text', 'right');

@@ -66,7 +66,7 @@ export class MemoryFold {
     this.element.append(
       h(
         'ul.jl-told',
-        { 'aria-label': 'Values that reach memory' },
+        { 'aria-label': 'Intermediate arrays that are stored' },
         rows.map(({ value, name, where, size, why }) =>
           h(
             'li',

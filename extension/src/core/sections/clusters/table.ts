@@ -187,7 +187,7 @@ export function aboutOf(box: TreeNode): string {
             ' · ',
             arrayType(box.op.dtype, box.op.shape),
             said(box.op),
-            box.reason && `Not compiled: ${box.reason.text}`
+            box.reason && `Runs in NumPy: ${box.reason.text}`
           )
         : '';
     case 'kernel':

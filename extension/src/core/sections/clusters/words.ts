@@ -16,7 +16,7 @@ import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
 
 /** What a reader hears of an operation, and the line below the picture when it is pinned. */
 export function describe(op: Operation): string {
-  const where = [whereOf(op), op.kernel, op.cluster ?? 'on the host'];
+  const where = [whereOf(op), op.kernel, op.cluster ?? 'run by NumPy'];
   const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
   return `${said(op)}, ${joined(', ', ...where)}: ${arrayType(op.dtype, op.shape)}.${reason}`;
 }
@@ -91,16 +91,15 @@ export function clusterFacts(node: FlowNode): string {
     ', ',
     cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
     cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : '',
-    cluster?.perTurn && 'one turn counted'
+    cluster?.perTurn && 'for one iteration'
   );
   const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
   return joined(' · ', ...facts, traffic, memoryText(node), near);
 }
 
-/** "3 values reach memory, 4.8 MB": those that stay within the cluster. */
+/** "3 intermediate arrays stored, 4.8 MB": those that stay within the cluster. */
 function memoryText({ reaching: { count, bytes: whole } }: FlowNode): string {
-  const verb = count === 1 ? 'reaches' : 'reach';
-  return count ? `${some(count, 'value')} ${verb} memory${whole ? `, ${bytes(whole)}` : ''}` : '';
+  return count ? `${some(count, 'intermediate array')} stored${whole ? `, ${bytes(whole)}` : ''}` : '';
 }
 
 /** What a check found wrong with a cluster's numbers; "" where nothing is. */
@@ -111,9 +110,9 @@ export function wrongText({ checked }: FlowNode): string {
 export function hostFacts(node: FlowNode): string[] {
   const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
   const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.written))].join(', ')] : [];
-  const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
+  const shown = reasons.slice(0, 2).map(reason => sentence(`Runs in NumPy: ${reason}`));
   return [
-    ...(shown.length ? shown : ['Not compiled.']),
+    ...(shown.length ? shown : ['Runs in NumPy.']),
     ...names,
     ...(node.calls > 1 ? [some(node.calls, 'call')] : [])
   ];
@@ -128,7 +127,7 @@ export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, str
   return [joined(' · ', ...facts), moved ? bytes(moved) + turn(kernel) : ''];
 }
 
-const turn = ({ perTurn }: Kernel): string => (perTurn ? ' a turn' : '');
+const turn = ({ perTurn }: Kernel): string => (perTurn ? ' an iteration' : '');
 
 /** What reaches less of its peak is bound by something else. */
 const LOW = 0.25;

@@ -29,7 +29,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
   checked: checkedElement,
   calls: report => {
     const calls = callsOf(report);
-    const title = 'The time above is of all of them; Compare and What-if tell of one call';
+    const title = 'The time above is of all of them; Compare and What-if show that of one call';
     return calls > 1 ? h('span.jl-muted', { title }, `this run: ${some(calls, 'call')}`) : null;
   },
   slowest: ({ verdict }, pin) => {
@@ -41,7 +41,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     const title =
       kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
-        : 'What took longest of all that was timed';
+        : 'The slowest of all that was timed';
     return h(
       'button.jl-fact',
       { title, onclick: () => pin(lineId(file, lines[0] ?? 0)) },

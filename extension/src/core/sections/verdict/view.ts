@@ -7,10 +7,10 @@ import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { isPythons, pythonRows } from './python';
 
-const CLUSTER = 'Cluster: operations compiled together into one function';
+const CLUSTER = 'Cluster: operations that are compiled into one function';
 const KERNEL = 'Kernel: operations that share one loop over memory';
-const HOST = 'Host: operations that NumPy runs, one by one';
-const RETRACE = 'Retrace: captured again because an input changed';
+const HOST = 'Operations that were not compiled: NumPy runs them, one by one';
+const RETRACE = 'Retrace: the program was traced again because an input changed';
 const STATEMENT = 'Statements that were not captured: Python ran them';
 
 /** The first thing a user reads: what compiled, how much faster, and what to do next. */
@@ -103,8 +103,8 @@ export class VerdictView {
       verdict.clusters > 0 && fact('cluster', some(verdict.clusters, 'cluster'), 'clusters', CLUSTER),
       verdict.kernels > 0 && fact('kernel', some(verdict.kernels, 'kernel'), 'clusters', KERNEL),
       verdict.host > 0
-        ? fact('host', `${verdict.host} on the host`, 'clusters', HOST, 'jl-is-host')
-        : fact('ok', 'nothing on the host', 'clusters', HOST),
+        ? fact('host', `${verdict.host} run by NumPy`, 'clusters', HOST, 'jl-is-host')
+        : fact('ok', 'none run by NumPy', 'clusters', HOST),
       verdict.retraces > 0
         ? fact('retrace', some(verdict.retraces, 'retrace'), 'retraces', RETRACE, 'jl-is-retrace')
         : fact('ok', 'no retraces', 'retraces', RETRACE),
@@ -119,7 +119,7 @@ export class VerdictView {
       this.more?.calls(report),
       this.more?.slowest(report, this.pin),
       movedText(report) &&
-        h('span.jl-muted', { title: 'By the cost model: each distinct element once' }, movedText(report))
+        h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, movedText(report))
     );
   }
 
@@ -132,8 +132,12 @@ export class VerdictView {
     return [
       h(
         'div',
-        { class: `jl-next jl-is-${kind}`, role: 'note', 'aria-label': 'Do next' },
-        h('h4', icon(kind), h('span', h('span.jl-muted', 'Do next: '), next.text)),
+        {
+          class: `jl-next jl-is-${kind}`,
+          role: 'note',
+          'aria-label': kind === 'retrace' ? 'Do next' : 'Left to NumPy'
+        },
+        h('h4', icon(kind), h('span', kind === 'retrace' && h('span.jl-muted', 'Do next: '), next.text)),
         next.why && h('div', sentence(next.why)),
         next.code && copyLine(next.code),
         then && h('button.jl-link.jl-inline', { onclick: () => this.jump(then.section) }, `Then: ${then.text}`)
@@ -151,9 +155,9 @@ function pythonText({ verdict: { statements, statementSeconds: seconds } }: Repo
   return `${some(statements, 'statement')} run by Python${seconds === null ? '' : `, ${duration(seconds)}`}`;
 }
 
-/** "moved 294 MB, fusion saved 217 MB"; "" where nobody knows. */
+/** "memory traffic 294 MB (NumPy 511 MB)"; "" where nobody knows. */
 function movedText({ verdict: { bytesMoved: all, bytesSaved: saved } }: Report): string {
-  return all ? `moved ${bytes(all)}${saved ? `, fusion saved ${bytes(saved)}` : ''}` : '';
+  return all ? `memory traffic ${bytes(all)}${saved ? ` (NumPy ${bytes(all + saved)})` : ''}` : '';
 }
 
 /** What Python did, each with its line and the reason. */

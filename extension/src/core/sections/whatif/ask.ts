@@ -62,7 +62,7 @@ function ofEdge(report: Report, producer: Operation, consumer: Operation): Askab
     candidate =>
       candidate.plan === consumer.plan && candidate.producer === producer.name && candidate.consumer === consumer.name
   );
-  const asks = fused ? [cut([producer], consumer, 'Cut')] : [fuse(producer, consumer)];
+  const asks = fused ? [cut([producer], consumer, 'Split here')] : [fuse(producer, consumer)];
   return { title, facts: fused ? `fused, ${whereOf(producer, consumer)}` : apart(boundary), asks, hint: '' };
 }
 
@@ -76,28 +76,28 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     .filter(reader => reader !== undefined && together(report, op, reader)) as Operation[];
   const asks: Ask[] = [];
   if (before.length) {
-    asks.push(cut(unique(before), op, 'Cut before'));
+    asks.push(cut(unique(before), op, 'Split before'));
   }
   if (after.length) {
     const edges = unique(after).map((reader): [string, string] => [op.name, reader.name]);
-    const title = `Cut ${word(op)} from ${named(unique(after))} (${whereOf(op)})`;
-    asks.push({ label: 'Cut after', title, kind: 'cut', plan: op.plan, edges, ops: [] });
+    const title = `Split ${apartFrom([op], unique(after))} (${whereOf(op)})`;
+    asks.push({ label: 'Split after', title, kind: 'cut', plan: op.plan, edges, ops: [] });
   }
   if (op.cluster !== null) {
-    const title = `Keep ${word(op)} out (${whereOf(op)})`;
+    const title = `Run ${word(op)} in NumPy (${whereOf(op)})`;
     asks.push({ label: 'Run in NumPy', title, kind: 'keep_out', plan: op.plan, edges: [], ops: [op.name] });
   }
   return {
     title: op.written,
-    facts: joined(' · ', op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'on the host'),
+    facts: joined(' · ', op.called, whereOf(op), op.kernel ?? '', op.cluster ?? 'run by NumPy'),
     asks,
-    hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
+    hint: asks.length ? '' : 'NumPy runs it, so there is nothing to split.'
   };
 }
 
 function cut(producers: readonly Operation[], consumer: Operation, label: string): Ask {
   const edges = producers.map((producer): [string, string] => [producer.name, consumer.name]);
-  const title = `Cut ${named(producers)} from ${word(consumer)} (${whereOf(consumer)})`;
+  const title = `Split ${apartFrom(producers, [consumer])} (${whereOf(consumer)})`;
   return { label, title, kind: 'cut', plan: consumer.plan, edges, ops: [] };
 }
 
@@ -128,8 +128,15 @@ function unique(ops: readonly Operation[]): Operation[] {
   return [...new Set(ops)];
 }
 
-function named(ops: readonly Operation[]): string {
-  const names = [...new Set(ops.map(word))];
+/** "z from np.exp(z)": by their expressions where both sides have the same name. */
+function apartFrom(from: readonly Operation[], to: readonly Operation[]): string {
+  const names = new Set(from.map(word));
+  const say = to.some(op => names.has(word(op))) ? ({ written }: Operation): string => written : word;
+  return `${named(from, say)} from ${named(to, say)}`;
+}
+
+function named(ops: readonly Operation[], say: (op: Operation) => string): string {
+  const names = [...new Set(ops.map(say))];
   return names.length > 2 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(' and ');
 }
 

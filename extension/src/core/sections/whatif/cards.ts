@@ -35,7 +35,7 @@ export function jobCard(job: Job, bars: CanvasView | null, actions: JobActions |
 /** "Waits for In [9], which is running. Then 80 runs, about 1 s." */
 export function waitText(job: Job): string {
   const { progress, estimateSeconds } = job;
-  const runs = progress && progress.total > 0 ? some(progress.total, job.kind === 'sweep' ? 'cut' : 'run') : '';
+  const runs = progress && progress.total > 0 ? some(progress.total, job.kind === 'sweep' ? 'split' : 'run') : '';
   const long = estimateSeconds === null ? '' : about(estimateSeconds);
   const work = joined(', ', runs, long);
   if (job.state === 'running') {
@@ -185,18 +185,18 @@ function pathElement(path: readonly PathStep[], code: string): HTMLElement {
 function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
   const { rows, others } = sweepRows(sweep);
   const tried =
-    sweep.tried < sweep.total ? `${sweep.tried} of ${some(sweep.total, 'edge')}` : some(sweep.tried, 'edge');
+    sweep.tried < sweep.total ? `${sweep.tried} of ${some(sweep.total, 'split')}` : some(sweep.tried, 'split');
   return h(
     'div.jl-card.jl-sweep',
     { 'data-state': 'done' },
     h(
       'div.jl-card-head',
-      h('b.jl-grow', 'Sweep: each fused edge cut once'),
+      h('b.jl-grow', 'Sweep: each fused pair of operations split once'),
       h('span.jl-note.jl-muted', `${tried}, ${duration(sweep.seconds)}`)
     ),
     h(
       'table',
-      { 'aria-label': 'Cuts, most time lost first' },
+      { 'aria-label': 'Splits, most time lost first' },
       h(
         'thead.jl-hidden',
         h(
@@ -219,7 +219,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
         others > 0 &&
           h(
             'tr',
-            h('td', { colspan: 2 }, rows.length ? some(others, 'other edge') : some(others, 'edge')),
+            h('td', { colspan: 2 }, rows.length ? some(others, 'other split') : some(others, 'edge')),
             h('td.jl-number', { colspan: 2 }, 'no measurable change')
           )
       )
@@ -228,7 +228,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
       h(
         'div.jl-measure.jl-note',
         h('span.jl-grow', sentence(sweep.stopped)),
-        goOn && h('button.jl-button', { title: 'Tries the cuts that are left', onclick: goOn }, 'Continue')
+        goOn && h('button.jl-button', { title: 'Tries the splits that are left', onclick: goOn }, 'Continue')
       ),
     sweep.note && h('div.jl-note', sentence(sweep.note))
   );

@@ -102,8 +102,8 @@ export function keepTitle({ keep }: Answer): string {
   return `Code to make this permanent (${where} of ${fileName(keep.file)})`;
 }
 
-/** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
+/** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, run by NumPy`. */
 export function stepText(step: PathStep): string {
-  const where = joined(', ', lines(step.lines), step.cluster === null ? 'host' : '');
+  const where = joined(', ', lines(step.lines), step.cluster === null ? 'run by NumPy' : '');
   return joined(' · ', step.written || step.called || step.op || step.name, where);
 }

@@ -14,7 +14,7 @@ import { readAnswer } from '../../report/answers';
 const KINDS = new Set(['whatif', 'sweep']);
 const NEEDS_KERNEL = 'Measuring needs the kernel that ran this cell. Run the cell again; earlier answers stay.';
 const PIN =
-  'Pin an operation or a value in Clusters or Code, then cut it, fuse it or keep it out, and see what that costs.';
+  'Pin an operation or a value in Clusters or Code, then split it off, fuse it or run it in NumPy, and see what that costs.';
 const EARLIER = 'Of an earlier version of this cell: its lines have changed since.';
 /** What will be run, said before it is. */
 const WORK = 'Builds both plans and runs each in turn, on copies of the inputs. Nothing in the notebook changes.';
@@ -116,13 +116,16 @@ export class WhatIfView implements SectionView {
             'button.jl-button',
             {
               disabled: kernel === null,
-              title: 'Cuts each fused edge once',
+              title: 'Splits each fused pair of operations once',
               onclick: () => this.send({ want: 'sweep', cell: report.cell.id, plan })
             },
             icon('cut'),
             this.sweepLabel(plan)
           ),
-          h('span.jl-note.jl-muted', kernel ? 'Cuts each fused edge once and ranks them.' : NEEDS_KERNEL)
+          h(
+            'span.jl-note.jl-muted',
+            kernel ? 'Splits each fused pair of operations once and ranks them by the time lost.' : NEEDS_KERNEL
+          )
         )
     );
   }

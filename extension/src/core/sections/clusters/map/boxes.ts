@@ -245,7 +245,7 @@ function joinHostRows(nodes: readonly FlowNode[]): { node: FlowNode; of: FlowNod
     if (row.length > HOST_ROW) {
       const ops = row.flatMap(node => node.ops);
       const seconds = total(row.map(part => part.seconds));
-      const node = emptyNode(row[0]?.id ?? '', `${row.length} on the host`, ops);
+      const node = emptyNode(row[0]?.id ?? '', `${row.length} run by NumPy`, ops);
       joined.push({ node: { ...node, lines: ops.flatMap(linesOf), seconds }, of: row });
     } else {
       joined.push(...row.map(one => ({ node: one, of: [] })));

@@ -16,7 +16,7 @@ export function factsOf(box: TreeNode): string[] {
   const place = placeOf(box);
   const where = place && `${/[–,]/.test(place) ? 'lines' : 'line'} ${place}`;
   if (box.kind === 'host') {
-    return ['host', box.reason ? 'not compiled' : '', where].filter(Boolean);
+    return ['run by NumPy', where].filter(Boolean);
   }
   const kernels = box.flow?.kernelCount ?? 0;
   return [
