@@ -7,6 +7,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from jitlab.messages import by_contract
+
 Shape = tuple[int | None, ...] | None  # None: not even the number of axes is known
 
 
@@ -201,4 +203,4 @@ def shape_text(shape: Shape) -> str:
 
 def spec_text(shape: Shape, dtype: np.dtype[Any], name: str | None) -> str:
     text = "<unknown>" if shape is None else shape_text(shape)
-    return f"TensorSpec(shape={text}, dtype=tf.{dtype.name}, name={name!r})"
+    return f"TensorSpec(shape={text}, dtype={by_contract(f'tf.{dtype.name}')}, name={name!r})"

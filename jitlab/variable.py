@@ -12,6 +12,7 @@ from jitlab.capture import HOOKS, Capture, Tensor, current_capture
 from jitlab.capture.numpy_calls.host_fallback import evaluate
 from jitlab.errors import CaptureError, ShapeError
 from jitlab.ir import outside, plain
+from jitlab.messages import by_contract
 
 
 class Variable:
@@ -204,7 +205,7 @@ class Variable:
 
     def __repr__(self) -> str:
         if self._graph is not None:
-            return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+            return by_contract("<tf.Variable ") + f"{self.name!r} shape={self.shape} dtype={self.dtype.name}>"
         return f"Variable({self.name!r}, shape={self.shape}, dtype={self.dtype}, value={self._array!r})"
 
     def __getattr__(self, name: str) -> Any:

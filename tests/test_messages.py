@@ -14,6 +14,7 @@ from jitlab.events import VariantCause
 from jitlab.messages import Message, units
 
 PACKAGE = Path(jitlab.__file__).parent
+ROOT = Path(__file__).parents[1]
 TABLE = json.loads((PACKAGE / "messages/table.json").read_text(encoding="utf-8"))
 CODES = {f"{group}.{name}" for group, entries in TABLE.items() for name in entries}
 
@@ -152,3 +153,68 @@ def test_nothing_decides_on_the_text_of_a_message():
         if wrong and name != "report/store/older.py":  # reads what an earlier version wrote, whose texts stay
             found[name] = wrong
     assert not found
+
+
+#: Whose names are for who comes from them: `jitlab.compat`, which has their names, and XLA's dumps and flags.
+FOREIGN = re.compile(r"TensorFlow|[Mm]ind[Ss]pore|\btf\.[A-Za-z]|xla\.experimental")
+
+
+def docstrings(tree):
+    """The docstrings of a module, which are for who works on it, unless it is a public name's."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.body and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
+                yield node.body[0].value
+
+
+def foreign_texts(source):
+    """The texts of a source that name another library, unless they are said by the contract (`by_contract`)."""
+    tree = ast.parse(source)
+    named = {target.id: node.value for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
+             if isinstance(target, ast.Name)}  # fmt: skip
+    told = {id(text) for text in docstrings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "by_contract":
+            given = [named.get(arg.id, arg) if isinstance(arg, ast.Name) else arg for arg in node.args]
+            told |= {id(part) for arg in given for part in ast.walk(arg)}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+        if is_text and FOREIGN.search(node.value):
+            yield node.value
+
+
+def test_other_libraries_are_named_to_who_uses_their_names_alone():
+    assert [text for text in TEXTS if FOREIGN.search(text)] == []
+    found = {
+        str(path.relative_to(PACKAGE)): texts
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] != "compat" and (texts := list(foreign_texts(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {"capture/tracers/arrays.py": ["a symbolic `tf.Tensor`"]}  # a field, which by_contract is given
+    public = {name: getattr(jitlab, name).__doc__ or "" for name in jitlab.__all__}
+    assert [name for name, text in public.items() if FOREIGN.search(text)] == []
+    pages = [*ROOT.glob("extension/src/**/*.ts"), *ROOT.glob("docs/tutorial/*.md"), *ROOT.glob("docs/howto/*.md")]
+    pages += [ROOT / "README.md", *ROOT.glob("notebooks/*.ipynb")]
+    lines = [f"{page.name}: {line}" for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if FOREIGN.search(line) and "compat" not in line] == []
+
+
+def test_a_text_that_names_another_library_is_found():
+    assert list(foreign_texts('raise ValueError("tf.function takes none")')) == ["tf.function takes none"]
+    assert list(foreign_texts('A = "tf.Tensor"\nraise ValueError(by_contract(A), by_contract(f"tf.function {x}"))')) == []
+    assert list(foreign_texts('def f():\n    """As TensorFlow."""\n    return "as TensorFlow"')) == ["as TensorFlow"]
+
+
+@pytest.mark.parametrize(
+    ("said", "own"),
+    [
+        ("inputs to tf.function and tf.Variables", "inputs to jl.function and jl.Variables"),
+        ("a `tf.bool` scalar, dtype=tf.float32", "a `bool` scalar, dtype=float32"),
+        ("xla.experimental.jit_scope", "jl.jit_scope"),
+        ("<tf.Tensor 'x:0'>", "<jl.Tensor 'x:0'>"),
+    ],
+)
+def test_the_contracts_names_are_for_who_uses_them(said, own, monkeypatch):
+    assert messages.by_contract(said) == own
+    monkeypatch.setattr(messages.message, "_CONTRACT", "jitlab.messages")  # a module that is loaded
+    assert messages.by_contract(said) == said

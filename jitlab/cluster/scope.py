@@ -9,6 +9,7 @@ from typing import Any
 
 from jitlab.errors import EagerScopeError, OptionError
 from jitlab.ir import DECISIONS, Decision, Graph, NodeDef, Scope, current_graph, deciding, outside
+from jitlab.messages import by_contract
 from jitlab.support.direct_calls import in_direct_call
 
 CompileOps = bool | Callable[[NodeDef], Any]
@@ -53,7 +54,9 @@ def jit_scope(
         return
     if graph is None:
         raise EagerScopeError(
-            "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function.",
+            by_contract(
+                "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function."
+            ),
             why="outside a captured function NumPy has already run each operation when the next line starts",
             hint="put the block into a function under @jl.function or @jl.jit, or start the cell with %%jit",
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.ir import Node, OperationView, output_name, producer
+from jitlab.messages import by_contract
 from jitlab.ops.build_nodes import as_node
 from jitlab.specs import TensorShape
 
@@ -43,7 +44,7 @@ class GraphTensor(Tensor):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise AttributeError("the shape of a tensor of a graph cannot be assigned: x = tf.reshape(x, shape)")
+        raise AttributeError("the shape of a tensor of a graph cannot be assigned: x = x.reshape(shape)")
 
     @property
     def static_shape(self) -> tuple[int | None, ...] | None:
@@ -86,7 +87,7 @@ class GraphTensor(Tensor):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return by_contract("<tf.Tensor ") + f"'{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     def __str__(self) -> str:
         return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'

@@ -20,6 +20,7 @@ from jitlab.capture.guards.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
 from jitlab.ir import OperationView
+from jitlab.messages import by_contract
 from jitlab.ops.random_draws import set_random_states
 from jitlab.specs import TensorShape
 from jitlab.support import locks
@@ -316,8 +317,8 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
     name = tensor.name
     if isinstance(value, GraphTensor) or type(value).__name__ == "Tensor" and hasattr(value, "_cell"):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists,"
-            " numpy ndarrays, or TensorHandles."
+            f"The value of a feed cannot be a {by_contract('tf.Tensor')} object. Acceptable feed values include Python scalars,"
+            " strings, lists, numpy ndarrays, or TensorHandles."
         )
     if getattr(type(value), "__jitlab_variable__", False) is True:
         value = value.numpy()

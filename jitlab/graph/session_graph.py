@@ -10,6 +10,7 @@ from typing import Any
 from jitlab import ir
 from jitlab.capture.state import current_capture
 from jitlab.ir import CONTROL, DEVICE, Node, OperationView
+from jitlab.messages import by_contract
 
 from .device_scopes import merged
 from .graph_capture import GraphCapture
@@ -246,7 +247,7 @@ def current_graph() -> Graph | None:
 def reset_default_graph() -> None:
     """A new graph for what stands outside of blocks."""
     if current_graph() is not None and _default.entered is None:
-        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
+        raise AssertionError(by_contract("Do not use tf.reset_default_graph() to clear nested graphs."))
     was_entered = _default.entered is not None
     enable_eager_execution()
     _default.graph = ir.outside.graph = None

@@ -4,6 +4,6 @@ panel reads, too).
 Parts, in the order of the data: message, units, escape.
 """
 
-from .message import Message, capital, codes, plain, text
+from .message import Message, by_contract, capital, codes, plain, text
 
-__all__ = ["Message", "capital", "codes", "plain", "text"]
+__all__ = ["Message", "by_contract", "capital", "codes", "plain", "text"]

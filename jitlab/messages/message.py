@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
@@ -53,6 +54,14 @@ def plain(args: Mapping[str, Any]) -> dict[str, Any]:
     return {k: {"code": v.code, "args": plain(v.args)} if isinstance(v, Message) else v for k, v in args.items()}
 
 
+def by_contract(said: str) -> str:
+    """A text with the contract's names, `tf.function` and its like, as who uses `jitlab.compat.tensorflow` knows them; for all
+    others with jitlab's: `jl.function`, and a dtype as NumPy calls it."""
+    if _CONTRACT in sys.modules:
+        return said
+    return re.sub(rf"{_CONTRACTS}({_OWN})\b", r"jl.\1", re.sub(rf"{_CONTRACTS}(?!{_OWN}\b)", "", said))
+
+
 def capital(said: str) -> str:
     """A text that begins with a capital letter, as a sentence does."""
     return said[:1].upper() + said[1:]
@@ -76,6 +85,10 @@ def _table() -> Table:
         read: Table = json.load(file)
     return read
 
+
+_CONTRACT = "jitlab.compat.tensorflow"
+_CONTRACTS = r"\b(?:xla\.experimental|tf)\."
+_OWN = "(?:function|jit_scope|Operation|Tensor|Variables?)"
 
 _PLACE = r"\{(\w+)(?::(\w+)(?: (\w+))?)?\}"
 _UNITS: dict[str, Any] = {"size": units.size, "duration": units.duration, "percent": units.percent}

@@ -95,7 +95,7 @@ def test_binding_errors():
     f = jl.function(lambda x, y=1: x)
     for args, kwargs, text in [((), {}, "missing a required argument: 'x'"), ((1, 2, 3), {}, "too many positional arguments"),
                                ((1,), {"z": 1}, "got an unexpected keyword argument 'z'")]:  # fmt: skip
-        with pytest.raises(TypeError, match="Binding inputs to tf.function failed due to") as error:
+        with pytest.raises(TypeError, match="Binding inputs to jl.function failed due to") as error:
             f(*args, **kwargs)
         assert text in str(error.value)
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_hashed_has_no_key(value):
 
 
 def test_weak_references_are_refused():
-    with pytest.raises(TypeError, match="not supported for tf.function"):
+    with pytest.raises(TypeError, match="not supported for jl.function"):
         jl.function(lambda x: None)(weakref.ref(Equal(1)))
 
 

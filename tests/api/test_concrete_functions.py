@@ -146,17 +146,17 @@ def test_verbose_and_short():
     f(np.ones((2, 2)), 2, k="a")
     first, second = f.pretty_printed_concrete_signatures(verbose=False).split("\n")
     assert first == (
-        "(x: TensorSpec(shape=(1,), dtype=tf.float32, name=None), n: Literal[2], *, k: Literal['a']) -> "
-        "Dict[['r', TensorSpec(shape=(1,), dtype=tf.float32, name=None)]]"
+        "(x: TensorSpec(shape=(1,), dtype=float32, name=None), n: Literal[2], *, k: Literal['a']) -> "
+        "Dict[['r', TensorSpec(shape=(1,), dtype=float32, name=None)]]"
     )
-    assert second.startswith("(x: TensorSpec(shape=(2, 2), dtype=tf.float64, name=None)")
+    assert second.startswith("(x: TensorSpec(shape=(2, 2), dtype=float64, name=None)")
     assert f.pretty_printed_concrete_signatures().split("\n\n")[0] == (
         "Input Parameters:\n"
-        "  x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(1,), dtype=tf.float32, name=None)\n"
+        "  x (POSITIONAL_OR_KEYWORD): TensorSpec(shape=(1,), dtype=float32, name=None)\n"
         "  n (POSITIONAL_OR_KEYWORD): Literal[2]\n"
         "  k (KEYWORD_ONLY): Literal['a']\n"
         "Output Type:\n"
-        "  Dict[['r', TensorSpec(shape=(1,), dtype=tf.float32, name=None)]]\n"
+        "  Dict[['r', TensorSpec(shape=(1,), dtype=float32, name=None)]]\n"
         "Captures:\n"
         "  None"
     )
@@ -167,10 +167,10 @@ def test_containers_and_captures():
     f = jl.function(lambda xs, *rest: (xs[0] + table, None))
     f([np.ones(2, f32), 1], (True, "s"))
     text = f.pretty_printed_concrete_signatures()
-    assert "xs (POSITIONAL_OR_KEYWORD): List[TensorSpec(shape=(2,), dtype=tf.float32, name=None), Literal[1]]" in text
+    assert "xs (POSITIONAL_OR_KEYWORD): List[TensorSpec(shape=(2,), dtype=float32, name=None), Literal[1]]" in text
     assert "rest (VAR_POSITIONAL): Tuple[Tuple[Literal[True], Literal['s']]]" in text
-    assert "Tuple[TensorSpec(shape=(2,), dtype=tf.float32, name=None), Literal[None]]" in text
-    assert f"Captures:\n  {id(table)}: TensorSpec(shape=(2,), dtype=tf.float32, name=None)" in text
+    assert "Tuple[TensorSpec(shape=(2,), dtype=float32, name=None), Literal[None]]" in text
+    assert f"Captures:\n  {id(table)}: TensorSpec(shape=(2,), dtype=float32, name=None)" in text
 
 
 def test_concrete_functions_count_no_calls(caplog):

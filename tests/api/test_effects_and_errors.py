@@ -64,7 +64,7 @@ def test_a_symbolic_value_is_no_python_bool():
     def f(x):
         return x if x.sum() > 0 else -x
 
-    with pytest.raises(OperatorNotAllowedInGraphError, match="Using a symbolic `tf.Tensor` as a Python `bool` is not allowed"):
+    with pytest.raises(OperatorNotAllowedInGraphError, match="Using a symbolic `jl.Tensor` as a Python `bool` is not allowed"):
         f(np.ones(2))
     with pytest.raises(AttributeError):
         jl.function(lambda x: x.numpy())(np.ones(2))

@@ -60,7 +60,7 @@ def test_numbers_take_the_dtype():
 def test_what_does_not_fit_is_a_type_error_and_a_value_error(args, kwargs, text):
     f = jl.function(lambda x, k=2: x * k, input_signature=[VECTOR])
     for kind in (TypeError, ValueError, BindingError):
-        with pytest.raises(kind, match="Binding inputs to tf.function failed due to") as error:
+        with pytest.raises(kind, match="Binding inputs to jl.function failed due to") as error:
             f(*args, **kwargs)
         assert text in str(error.value)
 

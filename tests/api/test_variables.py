@@ -45,7 +45,7 @@ def test_a_function_that_always_makes_one_fails_at_once():
 
     f = jl.function(always)
     for _ in range(2):
-        with pytest.raises(ValueError, match="tf.function only supports singleton tf.Variables created on the first call"):
+        with pytest.raises(ValueError, match="jl.function only supports singleton jl.Variables created on the first call"):
             f(np.ones(2))
     assert f.experimental_get_tracing_count() == 0
 

@@ -118,7 +118,7 @@ def test_error_names_cell_and_line():
     with pytest.raises(BranchOnTracedArrayError) as error:
         jl.function(namespace["f"], autograph=False)(np.ones(2))
     assert str(error.value) == (
-        "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: `y.sum() > 0` has no value while jitlab records this"
+        "Using a symbolic `jl.Tensor` as a Python `bool` is not allowed: `y.sum() > 0` has no value while jitlab records this"
         " function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
         "  why: one recording serves every input, so it cannot follow one branch of an `if`.\n"

@@ -14,7 +14,7 @@ from jitlab.ops.elementwise.math_functions import Exp
 from jitlab.ops.leaf_operations import Parameter
 from tests.cell_runs import run_cell
 
-EAGER = "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function."
+EAGER = "jl.jit_scope is not supported when eager execution is enabled. Try use it inside jl.function."
 
 
 @pytest.fixture

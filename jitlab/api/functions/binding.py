@@ -23,6 +23,7 @@ from jitlab.capture.guards.tracetypes import (
 )
 from jitlab.errors import BindingError
 from jitlab.ir import TRACED_DTYPES, plain
+from jitlab.messages import by_contract
 from jitlab.specs import TensorSpec, is_subshape
 from jitlab.support.containers import CONTAINERS, like, of_items
 
@@ -59,7 +60,7 @@ class Binder(Signature):
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise BindingError(f"{PREFIX} `{error}`") from None
+            raise BindingError(f"{by_contract(PREFIX)} `{error}`") from None
         if self.hinted:
             for name in self.hinted & set(bound.arguments):
                 bound.arguments[name] = self._as_hinted(name, bound.arguments[name])
@@ -125,7 +126,7 @@ class Binder(Signature):
             return cast(value, self.types[name], self.to_array)
         except CannotCast as refusal:
             raise BindingError(
-                f"{PREFIX} `{refusal}`",
+                f"{by_contract(PREFIX)} `{refusal}`",
                 why=f"the input_signature has {self.types[name]} for {name}",
                 hint="pass what the input_signature says, or widen it: None stands for any size",
             ) from None

@@ -27,11 +27,12 @@ from jitlab.capture.guards.tracetypes import (
 )
 from jitlab.errors import BindingError, InvalidArgumentError
 from jitlab.ir import Extent, Graph, Node, plain
+from jitlab.messages import by_contract
 from jitlab.specs import Shape, TensorSpec, is_subshape
 from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.lazy_dataclass import dataclass
 
-from .binding import CannotCast, bound_names, cast
+from .binding import PREFIX, CannotCast, bound_names, cast
 
 if TYPE_CHECKING:
     from .traces import Traces
@@ -78,7 +79,7 @@ class ConcreteFunction:
     Example:
         >>> halved = jl.function(lambda x: x / 2).get_concrete_function(jl.TensorSpec([None], np.float64))
         >>> halved(np.ones(3)), halved.structured_outputs
-        (array([0.5, 0.5, 0.5]), TensorSpec(shape=(None,), dtype=tf.float64, name=None))
+        (array([0.5, 0.5, 0.5]), TensorSpec(shape=(None,), dtype=float64, name=None))
     """
 
     TABLES = ("_recordings", "_first")
@@ -199,8 +200,7 @@ class ConcreteFunction:
             except TypeError as flat:
                 takes = _parameter_list(list(zip(self._parameters, self._type.parameters, strict=True)))
                 raise BindingError(
-                    f"Binding inputs to tf.function failed due to `{structured}`. Fallback to flat signature also failed due"
-                    f" to: {flat}",
+                    f"{by_contract(PREFIX)} `{structured}`. Fallback to flat signature also failed due to: {flat}",
                     why=f"this trace takes ({takes})",
                 ) from None
 

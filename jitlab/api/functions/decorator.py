@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitlab.errors import UnexpectedOptionError
+from jitlab.messages import by_contract
 
 from .tracing import Function
 
@@ -89,7 +90,7 @@ def function(
     for name in attributes:
         if name not in ATTRIBUTES:
             known = ", ".join(sorted(ATTRIBUTES))
-            raise ValueError(f"{name} is not supported by tf.function as an attribute; it knows {known}")
+            raise ValueError(by_contract(f"{name} is not supported by tf.function as an attribute; it knows {known}"))
     if experimental_implements is not None:
         attributes["_implements"] = experimental_implements
     options = {

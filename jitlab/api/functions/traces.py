@@ -24,6 +24,7 @@ from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import CALLED, Options
 from jitlab.ir.size_facts import SizeFacts, noting
+from jitlab.messages import by_contract
 from jitlab.runtime.other_sizes import servers
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
@@ -273,7 +274,8 @@ class Traces(Dispatched):
             memory = Memory(concrete._frozen, self._function())
             self._numbers += 1
             try:
-                recorded = self._record(type, values, leaves, memory, Creation(False, _SINGLETON), is_sample=is_sample)
+                creation = Creation(False, by_contract(_SINGLETON))
+                recorded = self._record(type, values, leaves, memory, creation, is_sample=is_sample)
             except BaseException:
                 self._numbers -= 1
                 raise

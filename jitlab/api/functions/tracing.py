@@ -28,10 +28,11 @@ from jitlab.capture import (
 from jitlab.capture.effect_log import Frozen
 from jitlab.capture.guards.tracetypes import function_type
 from jitlab.ir import Options, Source, outside
+from jitlab.messages import by_contract
 from jitlab.support import locks
 from jitlab.targets.devices import default_target
 
-from .binding import Binder
+from .binding import PREFIX, Binder
 from .concrete import ConcreteFunction
 from .dispatch import functions_run_eagerly, inlined
 from .native_entry import add_entry
@@ -169,7 +170,7 @@ class Function(Traces):
         Example:
             >>> doubled = jl.function(lambda x: x * 2).get_concrete_function(jl.TensorSpec([None], np.float64))
             >>> doubled(np.ones(2)), doubled.structured_outputs
-            (array([2., 2.]), TensorSpec(shape=(None,), dtype=tf.float64, name=None))
+            (array([2., 2.]), TensorSpec(shape=(None,), dtype=float64, name=None))
         """
         try:
             return self._concrete_for(args, kwargs).handed_out()
@@ -269,7 +270,7 @@ class Function(Traces):
         try:
             key, leaves = key_of(values)
         except Foreign as foreign:
-            raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign}, not an array`") from None
+            raise errors.BindingError(f"{by_contract(PREFIX)} `{foreign}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
         call = self._signature.call_form(values)
         try:

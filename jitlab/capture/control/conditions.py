@@ -14,6 +14,7 @@ from jitlab.capture.positions import describe, entries, here, is_added
 from jitlab.capture.tracers.tensor import Tensor, current_capture
 from jitlab.errors import ControlFlowValueError
 from jitlab.ir import ArrayType, Node, Symbolic
+from jitlab.messages import by_contract
 from jitlab.ops.build_nodes import apply, cast, constant
 from jitlab.ops.elementwise.comparison import LogicalAnd, LogicalOr
 from jitlab.ops.layout.views import Reshape
@@ -90,13 +91,14 @@ def condition(test: Any, statement: str = "if statement") -> Node | bool:
         node = _different(test)
     elif test.dtype != np.dtype(bool) and capture.policy.wants_bools:
         raise ControlFlowValueError(
-            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}",
+            by_contract(f"condition of {statement} expected to be `tf.bool` scalar") + f", got {test.type.describe()}",
             where=describe(here()), why="a traced value decides here, and only a bool says yes or no",
             hint="write the comparison: x != 0",
         )  # fmt: skip
     if int(test.size) != 1 or test.ndim > 1:
         raise ControlFlowValueError(
-            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}: the truth value of an array"
+            by_contract(f"condition of {statement} expected to be `tf.bool` scalar")
+            + f", got {test.type.describe()}: the truth value of an array"
             " with more than one element is ambiguous. Use a.any() or a.all()",
             where=describe(here()), why="a traced value decides here, and an array says yes and no at once",
             hint="x.any(), x.all(), or np.where(condition, a, b) for each element",

@@ -17,6 +17,7 @@ import numpy as np
 from jitlab.capture.numpy_calls.numpy_traits import full_name
 from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES
+from jitlab.messages import by_contract
 from jitlab.support.containers import CONTAINERS, of_items
 
 
@@ -219,8 +220,8 @@ def refuse(value: Any) -> None:
     """A TypeError for what cannot be part of a key."""
     if isinstance(value, weakref.ref):
         raise TypeError(
-            f"weakref input {value!r} is not supported for tf.function: what it refers to may be gone at the next call; pass"
-            " the object itself"
+            f"weakref input {value!r} is not supported for {by_contract('tf.function')}: what it refers to may be gone at the"
+            " next call; pass the object itself"
         )
     try:
         hash(value)

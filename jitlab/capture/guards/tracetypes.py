@@ -13,6 +13,7 @@ import numpy as np
 
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.ir import TRACED_DTYPES, plain
+from jitlab.messages import by_contract
 from jitlab.specs import Shape, TensorSpec, common_shape, is_subshape, shape_text, spec_text
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -79,7 +80,8 @@ class VariableType(TraceType):
         return [self]
 
     def __str__(self) -> str:
-        return f"VariableSpec(shape={shape_text(self.shape)}, dtype=tf.{self.dtype.name}, alias_id={self.group})"
+        dtype = by_contract(f"tf.{self.dtype.name}")
+        return f"VariableSpec(shape={shape_text(self.shape)}, dtype={dtype}, alias_id={self.group})"
 
 
 class LiteralType(TraceType):

@@ -21,6 +21,7 @@ from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
 from jitlab.capture.positions import describe, here, source_text
 from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source
 from jitlab.ir.size_facts import SizeFacts, begun
+from jitlab.messages import by_contract
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build_nodes import apply, constant, fitting
 from jitlab.ops.elementwise.casts import Cast
@@ -362,8 +363,8 @@ class Arrays(Loops):
         source = here()
         text = source_text(source) if source else "the array"
         raise errors.BranchOnTracedArrayError(
-            f"Using {self.policy.traced_word} as a Python `bool` is not allowed: `{text}` has no value while jitlab records"
-            " this function.",
+            f"Using {by_contract(self.policy.traced_word)} as a Python `bool` is not allowed: `{text}` has no value while"
+            " jitlab records this function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
             hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.ir.plans.decisions import CALLED, OWN
+from jitlab.messages import by_contract
 from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Output:
         return hash(self._node)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        return by_contract("<tf.Tensor ") + f"'{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
 class OperationView:
@@ -195,7 +196,7 @@ class OperationView:
         return hash(self._node)
 
     def __repr__(self) -> str:
-        return f"<tf.Operation {self.name!r} type={self.type}>"
+        return by_contract("<tf.Operation ") + f"{self.name!r} type={self.type}>"
 
 
 def operations(nodes: Iterator[Node]) -> Iterator[Node]:
