@@ -133,6 +133,11 @@ class Outline:
         return tuple(filter(None, lines))
 
     @property
+    def is_left(self) -> bool:
+        """What is told next is left to NumPy: nothing that one can do."""
+        return self.next is not None and self.next.get("advice") in ("host", "host_share")
+
+    @property
     def took(self) -> str:
         """ "9.8 ms", and of a run that was repeated the mean: "9.0 ms ± 1.4 ms"."""
         return " ± ".join(units.duration(seconds) for seconds in (self.seconds, self.deviation) if seconds is not None)

@@ -257,7 +257,7 @@ def _next(draw: Drawing, o: Outline, y: float) -> float:
         return y
     x, room = MIDDLE + 8, WIDTH - MARGIN - MIDDLE - 8
     y += 6
-    if o.next["section"] == "retraces":
+    if not o.is_left:
         draw.text(x, y, "Do next", bold=True)
         y += 17
     for line in wrapped(wording.unmarked(clean(o.next["text"])), 12, room)[:4]:

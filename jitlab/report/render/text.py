@@ -98,7 +98,7 @@ def _slowest(data: Mapping[str, Any]) -> list[str]:
 def _next(o: Outline) -> list[str]:
     if not o.next:
         return []
-    lines = _folded("next: " if o.next["section"] == "retraces" else "", clean(o.next["text"]), indent="      ")
+    lines = _folded("" if o.is_left else "next: ", clean(o.next["text"]), indent="      ")
     for text in (o.next["code"], o.next["why"]):
         if text:
             lines += _folded("      ", clean(text))

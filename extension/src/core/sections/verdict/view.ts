@@ -129,15 +129,16 @@ export class VerdictView {
       return bound ? [h('p.jl-bound', bound.code === 'done' && icon('ok'), bound.text)] : [];
     }
     const kind = next.section === 'retraces' ? 'retrace' : 'host';
+    const isLeft = next.advice === 'host' || next.advice === 'host_share'; // to NumPy: nothing that one can do
     return [
       h(
         'div',
         {
           class: `jl-next jl-is-${kind}`,
           role: 'note',
-          'aria-label': kind === 'retrace' ? 'Do next' : 'Left to NumPy'
+          'aria-label': isLeft ? 'Left to NumPy' : 'Do next'
         },
-        h('h4', icon(kind), h('span', kind === 'retrace' && h('span.jl-muted', 'Do next: '), next.text)),
+        h('h4', icon(kind), h('span', !isLeft && h('span.jl-muted', 'Do next: '), next.text)),
         next.why && h('div', sentence(next.why)),
         next.code && copyLine(next.code),
         then && h('button.jl-link.jl-inline', { onclick: () => this.jump(then.section) }, `Then: ${then.text}`)

@@ -61,9 +61,9 @@ export function factsOf(report: Report, links: Links, op: Operation): [string, b
   return [
     [from ? `${from} → ${type}` : type, true],
     size !== null && op.shape.length > 0 ? [`Its value is ${bytes(size)}.`, false] : null,
-    temporary?.reason ? [`Still reaches memory: ${sentence(temporary.reason.text)}`, false] : null,
+    temporary?.reason ? [`Stored: ${sentence(temporary.reason.text)}`, false] : null,
     fused.length ? [`Fused with ${named(fused)}.`, false] : null,
-    op.reason ? [sentence(`Not compiled: ${op.reason.text}`), false] : null,
+    op.reason ? [sentence(`Runs in NumPy: ${op.reason.text}`), false] : null,
     [`In the graph: ${op.name} (${op.op})`, false]
   ].filter(fact => fact !== null) as [string, boolean][];
 }
