@@ -127,7 +127,7 @@ def test_a_function_that_was_defined_anew_is_a_changed_plan(shell, capsys):
     cell(shell, "@jl.function\ndef f(x):\n    return np.exp(x) / np.log(x + 2).sum()", id="definition")
     cell(shell, CELL, id="a")
     text = told(shell, capsys, "%jitlab compare")
-    assert "Plan changed in cluster_" in text and "Log (line 3) is new" in text
+    assert "Plan changed in cluster_" in text and "`x + 2` and `np.log(x + 2)` (line 3) are new" in " ".join(text.split())
 
 
 def test_a_shell_without_cell_ids_knows_a_cell_by_its_source(shell, capsys):

@@ -144,8 +144,8 @@ def test_an_operation_that_moves_between_cluster_and_host_is_named_with_its_reas
 
     a, b = (timed(recorded(jl.function(f), X), 0.01) for f in (compiled, on_the_host))
     there, back = compared(a, b).plan_changes, compared(b, a).plan_changes
-    assert any(text.startswith("NumPy runs Exp (line ") and ") now: " in text for text in there)
-    assert any(text.startswith("Exp (line ") and "is compiled now, in cluster_" in text for text in back)
+    assert any(text.startswith("NumPy runs `np.exp(x)` (line ") and ") now: " in text for text in there)
+    assert any(text.startswith("`np.exp(x)` (line ") and "is compiled now, in cluster_" in text for text in back)
 
 
 def test_a_kernel_that_an_operation_left_is_told():
@@ -158,7 +158,11 @@ def test_a_kernel_that_an_operation_left_is_told():
     before["bytes"] = 188_000_080
     facts = {**run_facts(Recording().report().data), "span": 0.0}
     (text,) = compared({**facts, "parts": [before]}, {**facts, "parts": [after]}).plan_changes
-    assert text == "Plan changed in cluster_4: 3 kernels → 2. Take (lines 1–2) now runs inside k2; 188 MB less moved."
+    assert text == "Plan changed in cluster_4: 3 kernels → 2. Take (lines 1–2) now runs inside k2; 188 MB less memory traffic."
+    for p in (before, after):
+        p["ops"][1]["written"] = "x[i]"
+    (text,) = compared({**facts, "parts": [before]}, {**facts, "parts": [after]}).plan_changes
+    assert "3 kernels → 2. `x[i]` (lines 1–2) now runs inside k2; 188 MB less memory traffic." in text
 
 
 def test_reports_compare_themselves_also_those_that_were_saved():

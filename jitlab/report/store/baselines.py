@@ -155,6 +155,7 @@ def _part(value: Any, where: str) -> Json:
     made["seconds"] = _number(value.get("seconds"), f"{where}.seconds")
     made["samples"] = _samples(value.get("samples"), f"{where}.samples")
     made["lines"] = _lines(value.get("lines"), where)
+    made |= _written(value, where)
     made["ops"] = [_op(op, f"{where}.ops[{i}]") for i, op in enumerate(_list(value.get("ops"), f"{where}.ops"))]
     return made
 
@@ -165,8 +166,13 @@ def _op(value: Any, where: str) -> Json:
     kernel = value.get("kernel")
     return {
         "op": _text(value.get("op"), f"{where}.op"), "lines": _lines(value.get("lines"), where),
-        "kernel": _text(kernel, f"{where}.kernel") if kernel is not None else None,
+        "kernel": _text(kernel, f"{where}.kernel") if kernel is not None else None, **_written(value, where),
     }  # fmt: skip
+
+
+def _written(value: Json, where: str) -> Json:
+    """How the program writes it; older baselines do not say it."""
+    return {"written": _text(value["written"], f"{where}.written")} if "written" in value else {}
 
 
 def _text(value: Any, where: str) -> str:

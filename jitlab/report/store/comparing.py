@@ -124,7 +124,8 @@ def _row(before: Json | None, after: Json | None, noise: Noise) -> Json:
     state = "added" if before is None else "removed" if after is None else "same" if _same(before, after) else "changed"
     spans = (before["seconds"], after["seconds"]) if before and after else (0.0, 0.0)
     return {
-        "name": part["name"], "fingerprint": part["fingerprint"], "color": part["color"], "kind": part["kind"], "state": state,
+        "name": part.get("written") or part["name"], "fingerprint": part["fingerprint"], "color": part["color"],
+        "kind": part["kind"], "state": state,
         "before": _seconds(before), "after": _seconds(after), "lines": part["lines"],
         "change": _change(before["samples"], after["samples"], spans, noise) if before and after else None,
     }  # fmt: skip
@@ -248,36 +249,37 @@ def _count(part: Json | None, kind: str) -> int:
 
 
 def _cluster_changed(before: Json, after: Json) -> Message:
-    """`Plan changed in cluster_1: 3 kernels → 2. Take (line 10) now runs inside k3; 188 MB less moved.`"""
+    """ "Plan changed in cluster_1: 3 kernels → 2. `x[i]` (line 10) now runs inside k3; 188 MB less memory traffic." """
     facts = []
     if before["kernels"] != after["kernels"]:
         facts.append(f"{units.counted(before['kernels'], 'kernel')} → {after['kernels']}")
     if len(before["ops"]) != len(after["ops"]):
         facts.append(f"{units.counted(len(before['ops']), 'operation')} → {len(after['ops'])}")
     more, fewer = _kinds(after, before), _kinds(before, after)
-    moved = [*(f"{kind} is new" for kind in more), *(f"{kind} is gone" for kind in fewer)]
+    found = (more, "new"), (fewer, "gone")
+    moved = [f"{_named(ops)} {'is' if len(ops) == 1 else 'are'} {word}" for ops, word in found if ops]
     if not more and not fewer:
         moved = _moved(before, after)
     name = after["name"] if moved else _at(after)  # what moved is told with its lines
     moved = moved[:MOST_MOVED] + ([f"{len(moved) - MOST_MOVED} more"] if len(moved) > MOST_MOVED else [])
     less = before["bytes"] - after["bytes"]
     if less:
-        moved.append(f"{units.size(abs(less))} {'less' if less > 0 else 'more'} moved")
+        moved.append(f"{units.size(abs(less))} {'less' if less > 0 else 'more'} memory traffic")
     if not facts and not moved:
         facts.append("the same operations read and fuse in another way")
     row = "changed_and_moved" if facts and moved else "changed" if facts else "moved"
     return _said(row, name=name, facts=", ".join(facts), moved="; ".join(moved))
 
 
-def _kinds(a: Json, b: Json) -> list[str]:
-    """Operations of a that b has not, each with its lines."""
+def _kinds(a: Json, b: Json) -> list[Json]:
+    """Operations of a that b has not."""
     left = Counter(op["op"] for op in b["ops"])
     found = []
     for op in a["ops"]:
         if left[op["op"]]:
             left[op["op"]] -= 1
         else:
-            found.append(_at({"name": op["op"], "lines": op["lines"]}))
+            found.append(op)
     return found
 
 
@@ -301,17 +303,22 @@ def _moved(before: Json, after: Json) -> list[str]:
 
 
 def _named(ops: Sequence[Json]) -> str:
-    """`Take (line 10)`, `Add and Log (line 6)`."""
-    kinds = [op["op"] for op in ops[:MOST_MOVED]]
-    more = len(ops) - len(kinds)
-    names = [*kinds, f"{more} more"] if more else kinds
+    """ "`x[i]` (line 10)", "`x + y` and `np.log(x)` (line 6)"."""
+    shown = list(dict.fromkeys(map(_shown, ops[:MOST_MOVED])))
+    more = len(ops) - len(ops[:MOST_MOVED])
+    names = [*shown, f"{more} more"] if more else shown
     said = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return _at({"name": said, "lines": sorted({line for op in ops for line in op["lines"]})})
 
 
+def _shown(part: Json) -> str:
+    """How the program writes an operation; the name of a cluster, and in older baselines of the operation's kind."""
+    return f"`{part['written']}`" if part.get("written") else str(part.get("name") or part["op"])
+
+
 def _at(part: Json) -> str:
     where = wording.line_text(part["lines"])
-    return f"{part['name']} ({where})" if where else str(part["name"])
+    return f"{_shown(part)} ({where})" if where else _shown(part)
 
 
 def against_text(against: Mapping[str, Any]) -> str:

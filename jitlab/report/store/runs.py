@@ -85,11 +85,11 @@ def span_samples(data: Mapping[str, Any]) -> dict[tuple[str, str], list[float]]:
 
 
 def _reading(data: Mapping[str, Any]) -> dict[tuple[str, str], list[Json]]:
-    """The operations of each cluster: kind, kernel, lines."""
+    """The operations of each cluster: kind, how the program writes it, kernel, lines."""
     found: dict[tuple[str, str], list[Json]] = {}
     for op in data["ops"]:
         if op["cluster"] is not None:
-            row = {"op": op["op"], "kernel": op["kernel"], "lines": _numbers(op["lines"])}
+            row = {"op": op["op"], "written": wording.written(op), "kernel": op["kernel"], "lines": _numbers(op["lines"])}
             found.setdefault((op["plan"], op["cluster"]), []).append(row)
     return found
 
@@ -107,8 +107,8 @@ def _host_part(fallback: Json, function: str) -> Json:
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
     return {
         "kind": "host", "name": fallback["op"], "function": function, "fingerprint": short((fallback["op"], reason)),
-        "color": None, "lines": _numbers(fallback["lines"]), "kernels": 0, "bytes": 0, "reason": reason, "ops": [],
-        "calls": 0, "seconds": 0.0, "samples": [],
+        "written": wording.written(fallback), "color": None, "lines": _numbers(fallback["lines"]), "kernels": 0, "bytes": 0,
+        "reason": reason, "ops": [], "calls": 0, "seconds": 0.0, "samples": [],
     }  # fmt: skip
 
 
