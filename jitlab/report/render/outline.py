@@ -15,20 +15,12 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from . import wording
 from .marks import kernel_colors
+from .unfused import Cut, cut, cuts
 
 Json = Mapping[str, Any]
 
 #: What is shown of a report besides its verdict; `show` of its data names some of them.
 PARTS = ("graph", "retraces", "timeline")
-
-
-@dataclass(frozen=True)
-class Cut:
-    """An edge that was not fused: what, why more closely, and what would change it."""
-
-    head: str
-    why: str
-    flip: str | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +59,7 @@ class Box:
     why: str = ""
     kernels: tuple[KernelRow, ...] = ()
     more_kernels: int = 0  # left out, each faster than these
+    more_cuts: int = 0  # edges that were not fused, of values so small that they are counted only
     copies: tuple[str, ...] = ()  # that NumPy's program, which changes in place, does not make
     count: int = 1  # of equal host operations in a row
     edge: str = ""  # what goes to the next box
@@ -261,7 +254,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
     home = home_file(data)
     whole = _where(cluster, ops, home)
     kernels = [k for k in data["kernels"] if k["plan"] == title and k["cluster"] == cluster["name"]]
-    rows, before = [], set[str]()
+    rows, apart, before = [], list[list[Json]](), set[str]()
     others = [
         [k["seconds"] for k in data["kernels"] if (k["plan"], k["cluster"]) == (c["plan"], c["name"])]
         for c in {c["plan"]: c for c in same}.values()
@@ -275,13 +268,9 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         if i not in kept:
             before |= mine
             continue
-        cuts: dict[str, Cut] = {}
         first, known = mine - before, before - mine
-        for edge in edges:
-            made, read = edge["producer"], edge["consumer"]
-            if (read in mine and made in known) or (made in first and read in before):
-                cut = _cut(edge)
-                cuts.setdefault(cut.head, cut)
+        ends = [(edge["producer"], edge["consumer"], edge) for edge in edges]
+        apart.append([e for made, read, e in ends if (read in mine and made in known) or (made in first and read in before)])
         before |= mine
         own = [ops[name] for name in kernel["ops"] if name in ops]  # what is in the body of one that is shown is told with it
         kinds = _texts([op for op in own if op.get("parent") not in ops])
@@ -290,12 +279,14 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         where = _where(kernel, ops, home)
         shown = "" if where == whole else where
         color = colors.get((cluster["name"], kernel["name"]), 0)
-        rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, color, tuple(cuts.values()), nests, shown))
+        rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, color, (), nests, shown))
+    told, small = cuts(apart, cluster["bytes_read"] + cluster["bytes_written"], ops)
+    rows = [replace(row, cuts=of_row) for row, of_row in zip(rows, told, strict=True)]
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
         kind="cluster", name=clean(cluster["name"]), lines=whole,
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
-        scope=", ".join(map(clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows),
+        scope=", ".join(map(clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows), more_cuts=small,
         copies=tuple(
             dict.fromkeys(
                 clean(copy["reason"]["text"])
@@ -343,12 +334,12 @@ def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...
     before: set[str] = set()
     for nest in kernel.get("nests", ()):
         mine = [name for name in nest["ops"] if name in ops]
-        cuts = [
-            _cut(edge)
+        between = [
+            cut(edge)
             for edge in data["boundaries"]
             if edge["plan"] == kernel["plan"] and edge["consumer"] in mine and edge["producer"] in before.difference(mine)
         ]
-        found = {cut.head: cut for cut in cuts}
+        found = {each.head: each for each in between}
         rows.append(Nest(_texts([ops[name] for name in mine]), wording.line_text(nest["lines"]), tuple(found.values())))
         before.update(mine)
     return tuple(rows)
@@ -392,16 +383,6 @@ def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[B
 
 def _first_line(spans: Sequence[Sequence[Any]]) -> tuple[str, int]:
     return min(((str(span[0]), int(span[1])) for span in spans), default=("", 0))
-
-
-def _cut(edge: Json) -> Cut:
-    reason = edge["reason"]
-    head, why = clean(wording.clause_of(reason)), clean(reason.get("rest", ""))
-    if edge["bytes"] and not wording.clause_says_size(reason):
-        head = f"{head}, {units.size(edge['bytes'])}"
-    flip = edge["flip"]
-    why = f"{why.removesuffix('.')}." if why else ""
-    return Cut(f"Not fused: {head}", why, clean(wording.flip_text(flip["text"])) if flip else None)
 
 
 def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:

@@ -107,7 +107,7 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         shown = kernel.cuts[:2]
         rows += [("cut", cut) for cut in shown]
         if len(kernel.cuts) > 2:
-            rows.append(("more", f"and {units.counted(len(kernel.cuts) - 2, 'more edge')} not fused"))
+            rows.append(("more", f"and {units.counted(len(kernel.cuts) - 2, 'more value')} not fused"))
         rows.append(("kernel", kernel))
         for nest in kernel.inside[:MOST_NESTS]:
             rows += [("cut", cut) for cut in nest.cuts[:1]]

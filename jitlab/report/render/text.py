@@ -117,10 +117,12 @@ def _box(box: Box) -> list[str]:
                 if cut.flip:
                     lines += _folded("     ", cut.flip)
             if len(kernel.cuts) > MOST_CUTS:
-                lines.append(f"  // and {units.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
+                lines.append(f"  // and {units.counted(len(kernel.cuts) - MOST_CUTS, 'more value')}")
             where = f" ({kernel.lines})" if kernel.lines else ""
             lines += _timed(f"  {kernel.name}{where} {_named(kernel.ops)}", kernel.seconds, kernel.note)
             lines += _inside(kernel)
+        if box.more_cuts:
+            lines.append(f"  // and {units.counted(box.more_cuts, 'smaller value')} between kernels")
         if box.more_kernels:
             lines.append(f"  … and {units.counted(box.more_kernels, 'more kernel')}, each faster than these")
         for copy in box.copies[:MOST_COPIES]:

@@ -172,7 +172,8 @@ def _op(value: Any, where: str) -> Json:
 
 def _written(value: Json, where: str) -> Json:
     """How the program writes it; older baselines do not say it."""
-    return {"written": _text(value["written"], f"{where}.written")} if "written" in value else {}
+    found = value.get("written")
+    return {} if found is None else {"written": _text(found, f"{where}.written")}
 
 
 def _text(value: Any, where: str) -> str:

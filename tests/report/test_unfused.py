@@ -1,0 +1,69 @@
+"""What keeps kernels apart is told once for equal reasons, with a count, and small values are counted."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.report.render.unfused import cuts
+
+X = np.random.default_rng(0).normal(size=(64, 256))
+
+
+def text_of(function, *args):
+    return str(jl.explain(jl.function(function), *args))
+
+
+def edge(producer, consumer, detail, nbytes, flip=None):
+    reason = {"detail": detail, "text": f"{producer} {detail} {consumer}"}
+    return {"producer": producer, "consumer": consumer, "bytes": nbytes, "reason": reason, "flip": flip}
+
+
+def heads(kernels, traffic=10_000, ops=None):
+    rows, small = cuts(kernels, traffic, ops or {})
+    return [[cut.head for cut in row] for row in rows], small
+
+
+def test_equal_reasons_are_one_line_with_their_count():
+    def filtered(x):
+        a = np.fft.rfft(np.fft.irfft(np.fft.rfft(x * 2) * 3) * 4) * 5
+        return np.fft.irfft(a) + 1
+
+    text = text_of(filtered, X)
+    assert text.count("// Not fused: 4 results of np.fft must be complete before the next loop, ") == 1
+    assert "returns its result in one piece, " not in text
+
+
+def test_a_reason_that_stands_alone_says_its_names():
+    text = text_of(lambda x: np.tanh(x / x.sum(axis=1, keepdims=True)) @ X.T, X)
+    assert "// Not fused: matrix multiplication is a library call (BLAS), which cannot be fused, 131 kB" in text
+
+
+def test_the_count_is_of_values_and_stands_where_the_first_is():
+    result = [edge("a", "p", "whole_result", 800)]
+    again = [edge("a", "q", "whole_result", 800), edge("b", "q", "whole_result", 200)]
+    told, small = heads([[], result, again])
+    assert told == [[], ["Not fused: 2 results of library calls must be complete before the next loop, 1.0 kB"], []]
+    assert small == 0
+
+
+@pytest.mark.parametrize(("nbytes", "folded"), [(99, 1), (100, 0)])
+def test_what_is_below_a_hundredth_of_the_traffic_is_counted_beside_what_is_not(nbytes, folded):
+    told, small = heads([[edge("b", "q", "number", nbytes), edge("a", "q", "whole_result", 800)]])
+    assert (len(told[0]), small) == (2 - folded, folded)
+    assert "Not fused: a whole_result q, 800 B" in told[0]
+
+
+def test_a_small_value_is_told_where_nothing_else_is():
+    assert heads([[edge("a", "q", "number", 8), edge("b", "q", "later", 8)]])[0] == [["Not fused: a number q, 8 B"]]
+    assert heads([[edge("a", "q", "whole_reduction", 8)]]) == ([["Not fused: a whole_reduction q, 8 B"]], 0)
+
+
+def test_what_can_be_changed_is_told_by_itself_and_what_saves_nothing_is_not():
+    useful = {"code": "earlier", "text": "it came earlier"}
+    nothing = {"code": "twice_for_nothing", "text": "`a` were recomputed"}
+    edges = [edge(name, "q", "reshaped", 800, flip) for name, flip in (("a", useful), ("b", nothing), ("c", None))]
+    (row,), _ = cuts([edges], 10_000, {})
+    assert [(cut.head, cut.flip) for cut in row] == [
+        ("Not fused: a reshaped q, 800 B", "Would fuse if it came earlier."),
+        ("Not fused: 2 values read in another shape, 1.6 kB", None),
+    ]
