@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { flowOf } from '../src/core/sections/clusters/flow';
 import { layered, type LayeredGraph } from '../src/core/sections/clusters/map/layered';
 import { layOutGroup, Layouter, type GroupJob, type WorkerLike } from '../src/core/sections/clusters/map/layouter';
-import { factsOf, fitting, shorten } from '../src/core/sections/clusters/map/labels';
+import { factsOf, fitting, placeLabels, Room, shorten, type Wanted } from '../src/core/sections/clusters/map/labels';
+import { foundIn } from '../src/core/sections/clusters/map/lit';
+import { Selection } from '../src/core/panel/selection';
 import { minimapPlace } from '../src/core/sections/clusters/map/minimap';
 import { Scene } from '../src/core/sections/clusters/map/scene';
 import { SearchIndex } from '../src/core/sections/clusters/search';
@@ -329,4 +331,103 @@ test('the small picture of the map frames what the screen shows, and is gone whe
   assert.deepEqual(place.view, { left: 66, top: 24, width: 8, height: 6 });
   const beside = minimapPlace({ width: 13_200, height: 4_800 }, { x: 99_000, y: -9_000, scale: 4 }, screen);
   assert.ok(beside && beside.view.left + beside.view.width <= 132 && beside.view.top === 0);
+});
+
+/** A screen of small boxes in columns, each with a name that is wider than it. */
+function crowded(columns: number, rows: number, kind: Wanted['kind'] = 'closed'): { wanted: Wanted[]; room: Room } {
+  const room = new Room(560, 420);
+  const [wide, tall] = [560 / columns, 420 / rows];
+  const wanted = Array.from({ length: columns * rows }, (_, at): Wanted => {
+    const box = { x: (at % columns) * wide + 2, y: Math.floor(at / columns) * tall + 2, width: wide / 3, height: 7 };
+    room.take(box);
+    const text = `k${at}`;
+    return {
+      ...{ text, width: measure(text, 'note'), short: { text, width: measure(text, 'note') }, box },
+      ...{ around: null, level: 0, lit: false, seconds: (at * 7919) % 101, kind }
+    };
+  });
+  return { wanted, room };
+}
+
+test('at every zoom the slowest are named, beside their boxes, and no label lies on another', () => {
+  for (const [columns, rows] of [
+    [2, 5],
+    [5, 12],
+    [12, 30],
+    [40, 52]
+  ] as const) {
+    const { wanted, room } = crowded(columns, rows);
+    const slowest = [...wanted].sort((a, b) => b.seconds - a.seconds).slice(0, 5);
+    const placed = placeLabels(wanted, room, []);
+    const names = new Set(placed.map(({ text }) => text));
+    assert.ok(placed.length >= 10 && placed.length <= 94, `${placed.length} names`);
+    const named = slowest.map(({ text }) => names.has(text));
+    assert.ok(named[0] && named.filter(Boolean).length >= 4, `${columns} by ${rows}: ${named.join()}`);
+    placed.forEach((a, at) => {
+      assert.ok(a.x >= 0 && a.y >= 0 && a.x + a.width <= 560 && a.y + a.height <= 420, a.text);
+      for (const b of placed.slice(at + 1)) {
+        const apart = a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y;
+        assert.ok(apart, `${a.text} on ${b.text}`);
+      }
+    });
+    if (columns <= 5) {
+      const onBoxes = placed.filter(({ x, y, width, height }) =>
+        wanted.some(
+          ({ box }) => x < box.x + box.width && box.x < x + width && y < box.y + box.height && box.y < y + height
+        )
+      );
+      assert.deepEqual(onBoxes, [], 'where there is room beside the boxes no name stands on one');
+    }
+  }
+});
+
+test('what is pointed at is named first; a group keeps its name where nothing is free', () => {
+  const { wanted, room } = crowded(40, 52, 'operation');
+  const last = wanted.at(-1);
+  assert.ok(last);
+  last.lit = true;
+  const group: Wanted = {
+    ...{ text: 'cluster_0 1.0 ms', width: 98, short: { text: 'cluster_0', width: 55 } },
+    ...{
+      box: { x: 100, y: 100, width: 60, height: 200 },
+      around: null,
+      level: 0,
+      lit: false,
+      seconds: 1000,
+      kind: 'group'
+    }
+  };
+  const placed = placeLabels([...wanted, group], room, []);
+  assert.equal(placed[0]?.text, last.text);
+  assert.equal(placed[1]?.text, 'cluster_0', 'its time would stand in the box beside it');
+});
+
+test('a line of the editor leads to its operations in the map, and to what they lie in while that is closed', async () => {
+  const selection = new Selection();
+  const shown = report(softmax);
+  selection.show(shown);
+  const small = new GraphTree(flowOf(shown));
+  const exp = shown.ops.find(({ name }) => name === 'exp');
+  const [at] = exp?.lines ?? [];
+  assert.ok(exp && at);
+  selection.hover(`line:${at.file}:${at.line}`);
+  const { boxes, around } = foundIn(selection, small);
+  assert.ok(boxes.some(({ op }) => op === exp));
+  const cluster = small.roots.find(({ name }) => name === 'cluster_0');
+  assert.ok(cluster && around.has(cluster));
+  const scene = new Scene(small, measure);
+  const layOut = async (): Promise<void> => {
+    const { groups, jobs } = scene.jobs();
+    scene.take(groups, (await new Layouter(() => null).run(jobs)) ?? []);
+  };
+  await layOut();
+  const box = boxes.find(({ op }) => op === exp);
+  assert.ok(box);
+  assert.equal(scene.rectOf(box), null);
+  assert.deepEqual(scene.shownRectOf(box), scene.rectOf(cluster));
+  scene.reveal(box);
+  await layOut();
+  assert.deepEqual(scene.shownRectOf(box), scene.rectOf(box));
+  selection.hover('cluster_0');
+  assert.deepEqual(foundIn(selection, small).boxes, []);
 });

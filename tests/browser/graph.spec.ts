@@ -33,6 +33,9 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
     await page.keyboard.press('Enter');
     await expect(clusters.getByRole('status').last()).toContainText('Pinned: Exp, line 5');
     await expect(focused).toHaveAttribute('aria-label', /^Exp, line 5/);
+    await clusters.getByRole('button', { name: 'to the line' }).click();
+    await expect(page.locator('.jp-mod-active .cm-content')).toBeFocused();
+    await clusters.getByRole('treeitem', { name: /^Exp, line 5/ }).focus();
     await page.keyboard.press('Escape');
   });
 
@@ -49,6 +52,11 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
     await page.keyboard.press('m');
     await expect(clusters.getByRole('button', { name: 'Show as a map' })).toHaveAttribute('aria-pressed', 'true');
     await expect(clusters.getByRole('tree', { name: 'Graph, boxes in program order' })).toBeVisible();
+    await item(/^cluster_0/).focus();
+    for (const key of ['Enter', '+', '+', '+', '+', '+', '+', '+']) {
+      await page.keyboard.press(key);
+    }
+    await expect(clusters.locator('.jl-minimap-frame')).toBeVisible();
     await clusters.getByRole('button', { name: 'Show as a map' }).click();
     await clusters.getByRole('button', { name: 'Show as a map' }).press('t');
     await expect(clusters.getByRole('treegrid')).toContainText('cluster_0');

@@ -1,12 +1,13 @@
 import { refusal } from '../../base/read';
 import { h, isChord, on, takeKey } from '../../base/dom';
 import { percent, some, whereOf } from '../../base/format';
+import type { Linked } from '../../report/links';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
 import type { FlowNode } from './map/boxes';
 import { FindBox } from './find';
 import { flowOf, slowest, type Flow } from './flow';
-import { idOfBox, isEdgeLit, isLit } from './map/lit';
+import { foundIn, idOfBox, isEdgeLit, isLit, type Found as InMap } from './map/lit';
 import { MapView } from './map/map';
 import { MemoryFold } from './memory';
 import { Notice, type NoticeAction } from './notice';
@@ -30,7 +31,7 @@ const MOST_RADIUS = 6;
 export class ClustersView {
   constructor(
     private readonly section: Section,
-    private readonly context: Pick<SectionContext, 'selection' | 'kernel'>
+    private readonly context: Pick<SectionContext, 'selection' | 'kernel' | 'goToLine'>
   ) {
     const { selection } = context;
     this.spine = new SpineView({
@@ -59,6 +60,7 @@ export class ClustersView {
       heat: box => this.tools.heat?.of(box) ?? null,
       lit: box => isLit(selection, box),
       litEdge: (edge, group) => isEdgeLit(selection, this.around?.source ?? this.tree(), edge, group),
+      found: () => this.found(),
       pinned: box => selection.pin !== null && selection.pin === idOfBox(selection, box),
       key: (event, box) => {
         if (box && event.key.toLowerCase() === 'x') {
@@ -185,6 +187,11 @@ export class ClustersView {
     this.showAround();
     if (this.map.shows(source)) {
       this.map.render();
+      const { pin } = this.context.selection;
+      if (pin !== this.brought) {
+        this.brought = pin;
+        this.map.bring(pin === null ? [] : this.found().boxes);
+      }
     } else {
       const open = this.around ? [] : this.firstOpen();
       void this.map.show(source, open);
@@ -380,10 +387,26 @@ export class ClustersView {
     const text = op ? `Pinned: ${describe(op)}` : box && this.section.asTable ? aboutOf(box) : this.said;
     if (this.pinned !== `${text}${pin ?? ''}`) {
       this.pinned = `${text}${pin ?? ''}`;
-      const around = op ? h('button.jl-link', { onclick: () => this.showNeighbours(op) }, 'neighbours (B)') : '';
-      this.status.replaceChildren(text, ' ', around);
+      const [at] = op?.lines ?? [];
+      this.status.replaceChildren(
+        text,
+        ' ',
+        op ? h('button.jl-link', { onclick: () => this.showNeighbours(op) }, 'neighbours (B)') : '',
+        at ? ' ' : '',
+        at ? h('button.jl-link', { onclick: () => this.context.goToLine(at.file, at.line) }, 'to the line') : ''
+      );
     }
     this.status.hidden = text === '';
+  }
+
+  /** Asked for in every frame of a picture that moves. */
+  private found(): InMap {
+    const { selection } = this.context;
+    const tree = this.tree();
+    if (this.sought?.lit !== selection.lit || this.sought.tree !== tree) {
+      this.sought = { lit: selection.lit, tree, found: foundIn(selection, tree) };
+    }
+    return this.sought.found;
   }
 
   private say(text: string): void {
@@ -433,6 +456,9 @@ export class ClustersView {
   private width = 0;
   private drawn: { report: Report; key: string } | null = null;
   private pinned = '';
+  /** The pin that the map has gone to. */
+  private brought: string | null = null;
+  private sought: { lit: Linked | null; tree: GraphTree; found: InMap } | null = null;
   private said = '';
 }
 

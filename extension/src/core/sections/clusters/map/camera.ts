@@ -82,6 +82,12 @@ export class Camera implements Viewport {
     }
   }
 
+  /** Whether some of a box is on the screen. */
+  sees(rect: Rect, screen: Size): boolean {
+    const { x, y } = this.toScreen(rect);
+    return x < screen.width && y < screen.height && x + rect.width * this.scale > 0 && y + rect.height * this.scale > 0;
+  }
+
   toScreen({ x, y }: Point): Point {
     return { x: (x - this.x) * this.scale, y: (y - this.y) * this.scale };
   }

@@ -41,12 +41,13 @@ export class MapItems {
       const rect = scene.rectOf(box);
       const { x, y } = rect ? screen.at(rect) : { x: 0, y: 0 };
       const tall = scene.isOpen(box) ? 26 : (rect?.height ?? 0);
-      return {
-        left: Math.max(-20, Math.min(screen.width, x)),
-        top: Math.max(-20, Math.min(screen.height, y)),
-        width: Math.max(8, (rect?.width ?? 0) * screen.scale),
-        height: Math.max(8, tall * screen.scale)
-      };
+      // Of a box that is out of sight nothing may be seen, and no element lies far beyond the edge.
+      const [left, right] = [x, x + (rect?.width ?? 0) * screen.scale].map(at => near(at, screen.width)) as [
+        number,
+        number
+      ];
+      const [top, bottom] = [y, y + tall * screen.scale].map(at => near(at, screen.height)) as [number, number];
+      return { left, top, width: Math.max(8, right - left), height: Math.max(8, bottom - top) };
     });
   }
 
@@ -70,4 +71,9 @@ export class MapItems {
       'aria-expanded': box.group ? scene.isOpen(box) : null
     });
   }
+}
+
+/** On the screen, or a little beside it. */
+function near(at: number, size: number): number {
+  return Math.max(-20, Math.min(size + 20, at));
 }

@@ -2,6 +2,7 @@ import { CanvasView } from '../../../base/canvas';
 import { h, isChord, on, takeKey } from '../../../base/dom';
 import { Camera } from './camera';
 import { Layouter } from './layouter';
+import type { Found } from './lit';
 import { MapItems } from './map-items';
 import { Minimap } from './minimap';
 import { Scene, type Rect, type SceneSource } from './scene';
@@ -15,6 +16,8 @@ export interface MapHost {
   heat(box: TreeNode): number | null;
   lit(box: TreeNode): boolean;
   litEdge(edge: TreeEdge, group: TreeNode | null): boolean;
+  /** Where what is pointed at lies. */
+  found(): Found;
   hover(box: TreeNode | null): void;
   pin(box: TreeNode): void;
   pinned(box: TreeNode): boolean;
@@ -125,6 +128,7 @@ export class MapView {
     if (!brush) {
       return;
     }
+    const found = this.host.found();
     const look: SceneLook = {
       width: this.width,
       height: this.height,
@@ -132,10 +136,12 @@ export class MapView {
       theme: brush.theme,
       heat: box => this.host.heat(box),
       lit: box => this.host.lit(box),
-      litEdge: (edge, group) => this.host.litEdge(edge, group)
+      holds: box => found.around.has(box),
+      litEdge: (edge, group) => this.host.litEdge(edge, group),
+      covered: this.minimap.areaOf(scene, this.camera, this)
     };
     drawScene(brush.context, scene, this.camera, look);
-    this.minimap.show(scene, this.camera, this, look.heat, again);
+    this.minimap.show(scene, this.camera, this, look.heat, again ? null : found.boxes);
     this.placeItems(again);
   }
 
@@ -214,6 +220,17 @@ export class MapView {
         this.camera.locate(rect, this);
       }
     });
+  }
+
+  /** Moves so that one of some boxes is seen, or what it lies in; where one is seen already nothing moves. */
+  bring(boxes: readonly TreeNode[]): void {
+    const { scene } = this;
+    const rects = boxes.map(box => scene?.shownRectOf(box)).filter(rect => rect != null);
+    const [first] = rects;
+    if (first && !rects.some(rect => this.camera.sees(rect, this))) {
+      this.camera.reveal(first, this);
+      this.schedule();
+    }
   }
 
   /** Moves so that a box's corner is at a point of the picture. */

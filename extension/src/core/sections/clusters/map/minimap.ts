@@ -1,11 +1,14 @@
 import { CanvasView } from '../../../base/canvas';
 import { h, on } from '../../../base/dom';
+import type { Area } from './labels';
 import type { Scene } from './scene';
 import { inkOf, type Viewport } from './scene-draw';
 import type { TreeNode } from '../tree';
 
 const WIDTH = 132;
 const HEIGHT = 96;
+/** Beside it, with its frame. */
+const MARGIN = 10;
 /** The least that is seen of the part on the screen. */
 const LEAST = 4;
 
@@ -71,13 +74,24 @@ export class Minimap {
     });
   }
 
-  /** `again`: only the viewport has moved, so the frame alone follows. */
+  /** What it covers of a screen: its corner. */
+  areaOf(scene: Scene, view: Viewport, screen: { width: number; height: number }): Area | null {
+    const place = minimapPlace(scene, view, screen);
+    return (
+      place && {
+        ...{ x: screen.width - place.width - MARGIN, y: screen.height - place.height - MARGIN },
+        ...{ width: place.width + MARGIN, height: place.height + MARGIN }
+      }
+    );
+  }
+
+  /** `lit`: where what is pointed at lies; null: only the viewport has moved, so the frame alone follows. */
   show(
     scene: Scene,
     view: Viewport,
     screen: { width: number; height: number },
     heat: (box: TreeNode) => number | null,
-    again: boolean
+    lit: readonly TreeNode[] | null
   ): void {
     const place = minimapPlace(scene, view, screen);
     const wasHidden = this.element.hidden;
@@ -85,7 +99,8 @@ export class Minimap {
     if (!place) {
       return;
     }
-    if (!again || wasHidden || place.scale !== this.scale) {
+    this.lit = lit ?? this.lit;
+    if (lit || wasHidden || place.scale !== this.scale) {
       this.scale = place.scale;
       this.paint(scene, place, heat);
     }
@@ -97,7 +112,7 @@ export class Minimap {
     });
   }
 
-  /** Boxes without what is in them: clusters and host operations; of what holds several, those. */
+  /** Boxes without the operations in them: of what is open and holds several, those. */
   private paint(scene: Scene, { scale, width, height }: MinimapPlace, heat: (box: TreeNode) => number | null): void {
     const brush = this.canvas.prepare() && this.canvas.begin(width, height);
     if (!brush) {
@@ -109,7 +124,8 @@ export class Minimap {
       scene.childrenOf(parent).forEach((box, index) => {
         const [wide, tall] = scene.sizeOf(box);
         const [x, y] = [left + (layout?.x[index] ?? 0), top + (layout?.y[index] ?? 0)];
-        const inside = scene.isOpen(box) && (box.kind === 'plan' || box.kind === 'part') ? scene.originOf(box) : null;
+        const inside =
+          scene.isOpen(box) && scene.childrenOf(box).some(({ group }) => group) ? scene.originOf(box) : null;
         if (inside) {
           group(box, inside.x, inside.y);
           return;
@@ -122,9 +138,18 @@ export class Minimap {
     };
     group(null, 0, 0);
     context.globalAlpha = 1;
+    context.fillStyle = theme.inks.link;
+    for (const box of this.lit) {
+      const rect = scene.shownRectOf(box);
+      if (rect) {
+        const [wide, tall] = [Math.max(LEAST, rect.width * scale), Math.max(LEAST, rect.height * scale)];
+        context.fillRect(rect.x * scale, rect.y * scale, wide, tall);
+      }
+    }
   }
 
   private readonly canvas = new CanvasView({});
   private readonly frame = h('div.jl-minimap-frame');
   private scale = 0;
+  private lit: readonly TreeNode[] = [];
 }

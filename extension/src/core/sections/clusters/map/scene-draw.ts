@@ -3,7 +3,7 @@ import { bytes, duration } from '../../../base/format';
 import { clip, clusterMark, type Ink, type Mark, type Measure } from '../../../base/shapes';
 import type { Theme } from '../../../base/theme';
 import { bandsOf, isMixed } from './boxes';
-import { bodyOf, fitting, knownFacts, shorten } from './labels';
+import { bodyOf, fitting, knownFacts, placeLabels, Room, shorten, type Area, type Wanted } from './labels';
 import { HEAD, type Scene } from './scene';
 import type { TreeEdge, TreeNode } from '../tree';
 import { turnsOf } from '../words';
@@ -23,7 +23,11 @@ export interface SceneLook {
   /** 0 to 1; null where nothing is known. */
   heat: (node: TreeNode) => number | null;
   lit: (node: TreeNode) => boolean;
+  /** What is pointed at lies in it, and can't be seen. */
+  holds: (node: TreeNode) => boolean;
   litEdge: (edge: TreeEdge, group: TreeNode | null) => boolean;
+  /** What stands over the picture, where no name can be read. */
+  covered: Area | null;
 }
 
 /** Where words stand. */
@@ -33,15 +37,14 @@ interface Place {
   width: number;
 }
 
-interface Label extends Place {
-  text: string;
-  weight: number;
-}
-
 /** Below this height a box has no frame, and below half of it what is in a group is not drawn one by one. */
 const SMALL = 5;
-/** Names that stand where the boxes are too small for their own. */
-const MOST_LABELS = 28;
+/** From here on a box is as wide as any name may be. */
+const CLOSE = 0.9;
+/** Of a name; one of which less would be left stands beside its box. */
+const LEAST_PART = 0.85;
+/** Operations whose names are looked at in a frame: of more there are none to be read. */
+const MOST_OPERATIONS = 800;
 /** Left, top, right and lower end of each route: those that can't be seen cost no more than the asking. */
 type Bounds = WeakMap<readonly number[][], Float32Array>;
 const BOUNDS: Bounds = new WeakMap();
@@ -60,10 +63,16 @@ class Painter {
     private readonly scene: Scene,
     private readonly view: Viewport,
     private readonly look: SceneLook
-  ) {}
+  ) {
+    this.room = new Room(look.width, look.height);
+    this.words = new Room(look.width, look.height);
+    if (look.covered) {
+      this.room.take(look.covered);
+    }
+  }
 
   /** The boxes of a group whose inside begins at a point of the scene. */
-  group(group: TreeNode | null, left: number, top: number): void {
+  group(group: TreeNode | null, left: number, top: number, around: Area | null = null, level = 0): void {
     const { scene, view, look } = this;
     const layout = scene.layoutOf(group);
     if (!layout) {
@@ -71,6 +80,7 @@ class Painter {
     }
     const boxes = scene.childrenOf(group);
     this.edges(group, left, top);
+    const beside = (this.beside[level] ??= new Room(look.width, look.height));
     for (let index = 0; index < boxes.length; index++) {
       const box = boxes[index];
       if (!box) {
@@ -84,40 +94,38 @@ class Painter {
       if (x > look.width || y > look.height || x + width < 0 || y + height < 0) {
         continue;
       }
+      [this.around, this.level] = [around, level];
+      beside.take({ x, y, width, height });
       const inside = scene.isOpen(box) ? scene.layoutOf(box) : undefined;
-      if (!inside) {
+      const isDense = 22 * view.scale < SMALL / 2;
+      if (!inside || (isDense && !scene.childrenOf(box).some(({ group }) => group))) {
         this.box(box, x, y, width, height);
         continue;
       }
       this.frame(box, x, y, width, height);
-      if (22 * view.scale >= SMALL / 2) {
-        const innerLeft = left + (layout.x[index] ?? 0) + (wide - inside.width) / 2;
-        this.group(box, innerLeft, top + (layout.y[index] ?? 0) + HEAD);
-      }
+      const innerLeft = left + (layout.x[index] ?? 0) + (wide - inside.width) / 2;
+      this.group(box, innerLeft, top + (layout.y[index] ?? 0) + HEAD, { x, y, width, height }, level + 1);
     }
   }
 
   /** What stands beside the edges: over the boxes, none on another. */
   notes(): void {
     const taken: Place[] = [];
-    for (const { places, text, ink } of this.beside) {
+    for (const { places, text, ink } of this.said) {
       const width = this.look.measure(text, 'note');
       const place = places.map(({ x, y }) => ({ x, y, width })).find(free => isFree(free, taken, 0));
       if (place) {
         taken.push(place);
+        this.room.take({ x: place.x - 2, y: place.y - 10, width: width + 4, height: 13 });
         this.plate(text, place, ink);
       }
     }
   }
 
-  /** The heaviest names of what is too small for its own, none on another. */
+  /** Names of what is too small for its own. */
   labels(): void {
-    const taken: Label[] = [];
-    for (const label of this.waiting.sort((a, b) => b.weight - a.weight).slice(0, 6 * MOST_LABELS)) {
-      if (taken.length < MOST_LABELS && isFree(label, taken, 4)) {
-        taken.push(label);
-        this.plate(label.text, label, this.look.theme.inks.text);
-      }
+    for (const { text, x, y, width } of placeLabels(this.waiting, this.room, this.beside, this.words)) {
+      this.plate(text, { x: x + 2, y: y + 10, width: width - 4 }, this.look.theme.inks.text);
     }
   }
 
@@ -207,7 +215,7 @@ class Painter {
         { x: x + 10, y: y + 4 },
         { x: (route[0] ?? 0) + 10, y: (route[1] ?? 0) + gap + 2 }
       ];
-      this.beside.push({ places, text: clip(text, 170, 'note', look.measure), ink });
+      this.said.push({ places, text: clip(text, 170, 'note', look.measure), ink });
     }
   }
 
@@ -224,7 +232,9 @@ class Painter {
     stroke(context, rim, lit ? 2 : 1, box.kind === 'part' ? [3, 3] : []);
     this.selvage(box, x, y, width, height);
     const head = HEAD * view.scale;
-    if (head >= 14) {
+    // A head that is out of sight says nothing of what is in sight.
+    if (head >= 14 && y > -head / 2 && x > -28) {
+      this.room.take({ x, y, width, height: head });
       const middle = y + head / 2 + 4;
       stroke(context, inks.muted, 1.25, [], new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
       const timed = this.title(box, x + 28, middle, width - 36);
@@ -233,8 +243,8 @@ class Painter {
       if (turns && !timed && used + look.measure(turns, 'note') < width - 36) {
         write(context, turns, x + 28 + used, middle, look.theme.fonts.note, inks.muted);
       }
-    } else if (width > 30) {
-      this.wait(box, x + 4, y + 11, width);
+    } else {
+      this.wait(box, x, y, width, height, 'group');
     }
     if (box.scope && head >= 10) {
       context.beginPath();
@@ -249,19 +259,21 @@ class Painter {
   }
 
   private box(box: TreeNode, x: number, y: number, width: number, height: number): void {
-    const { context, look } = this;
+    const { context, look, view } = this;
     const { inks, tint } = look.theme;
     const ink = inkOf(box);
     const lit = look.lit(box);
+    const holds = !lit && look.holds(box);
     const heat = look.heat(box);
     const isOp = box.kind === 'op' || box.kind === 'loop';
-    if (height < SMALL && !lit) {
+    this.room.take({ x, y, width, height });
+    if (height < SMALL && !lit && !holds) {
       context.fillStyle = inks[ink];
       context.globalAlpha = heat === null ? 0.45 : 0.25 + 0.75 * heat;
       context.fillRect(x, y, Math.max(0.5, width), Math.max(0.5, height));
       context.globalAlpha = 1;
       if (!isOp) {
-        this.wait(box, x, y + 10, width);
+        this.wait(box, x, y, width, height);
       }
       return;
     }
@@ -273,31 +285,37 @@ class Painter {
     }
     fill(context, lit ? inks.lit : isOp ? inks.sunk : inks.bg);
     fill(context, inks[ink], heat === null ? (isOp ? 0 : tint) : 0.04 + 0.4 * heat);
-    const rim = lit ? inks.link : isOp && box.color !== null ? inks.line2 : inks[ink];
-    stroke(context, rim, lit ? 2 : isOp ? 0.75 : 1);
+    const rim = lit || holds ? inks.link : isOp && box.color !== null ? inks.line2 : inks[ink];
+    stroke(context, rim, lit ? 2 : holds ? 1.5 : isOp ? 0.75 : 1);
     if (!isOp) {
       this.selvage(box, x, y, width, height);
     } else if (box.color === null || box.parent?.kind !== 'kernel') {
       this.selvage(box, x, y, 4, height, 3);
     }
-    const [left, room] = isOp ? [x + 8, width - 14] : [x + 13, width - 20];
+    const seen = this.seen(x, y, width, height);
+    const [left, room] = isOp ? [seen.x + 8, seen.width - 14] : [seen.x + 13, seen.width - 20];
+    const middle = seen.y + seen.height / 2;
     if (height < 10.5 || room < 12) {
-      if (!isOp) {
-        this.wait(box, x + 2, y + 10, width);
-      }
+      this.wait(box, x, y, width, height);
       return;
     }
     if (isOp) {
       const type = lit && height >= 16 ? 'name' : height >= 16 ? 'body' : 'note';
-      const name = shorten(box.name + (box.kind === 'loop' ? bodyOf(box) : ''), room, type, look.measure);
-      write(context, name, left, y + height / 2 + 4, look.theme.fonts[type], inks.text);
+      const whole = box.name + (box.kind === 'loop' ? bodyOf(box) : '');
+      if (view.scale < CLOSE && room < LEAST_PART * look.measure(whole, type)) {
+        this.wait(box, x, y, width, height);
+        return;
+      }
+      const name = shorten(whole, room, type, look.measure);
+      this.words.take({ x: left, y: middle - 6, width: room, height: 13 });
+      write(context, name, left, middle + 4, look.theme.fonts[type], inks.text);
       return;
     }
     const two = height >= 28;
-    const timed = this.title(box, left, two ? y + height / 2 - 2 : y + height / 2 + 4, room);
+    const timed = this.title(box, left, two ? middle - 2 : middle + 4, room);
     if (two) {
       const facts = fitting(knownFacts(box, timed), room, 'note', look.measure);
-      write(context, facts, left, y + height / 2 + 12, look.theme.fonts.note, inks.muted);
+      write(context, facts, left, middle + 12, look.theme.fonts.note, inks.muted);
     }
   }
 
@@ -310,6 +328,7 @@ class Painter {
     const fits = timeWidth > 0 && timeWidth + look.measure(box.name, 'name') + 8 < room;
     const name = shorten(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure);
     write(context, name, x, y, fonts.name, inks.text);
+    this.words.take({ x, y: y - 10, width: fits ? room : look.measure(name, 'name'), height: 13 });
     if (fits) {
       write(context, time, x + room, y, fonts.name, inks.text, 'right');
     }
@@ -331,21 +350,42 @@ class Painter {
     }
   }
 
-  private wait(box: TreeNode, x: number, y: number, width: number): void {
-    const heat = this.look.heat(box);
-    const time = box.seconds === null ? '' : ` ${duration(box.seconds)}`;
-    const text = shorten(box.name + time, 160, 'note', this.look.measure);
+  private wait(box: TreeNode, x: number, y: number, width: number, height: number, group?: 'group'): void {
+    const isOp = box.kind === 'op' || box.kind === 'loop';
+    if (isOp && ++this.operations > MOST_OPERATIONS) {
+      return;
+    }
+    const { look, around, level } = this;
+    const time = box.seconds === null || isOp ? '' : ` ${duration(box.seconds)}`;
+    const text = shorten(box.name + time, 160, 'note', look.measure);
+    const name = shorten(box.name, 160, 'note', look.measure);
     this.waiting.push({
-      x: Math.max(2, x),
-      y: Math.max(11, y),
-      width: this.look.measure(text, 'note'),
-      text,
-      weight: (heat ?? 0) * 1e6 + box.count + width
+      short: { text: name, width: look.measure(name, 'note') },
+      ...{ text, width: look.measure(text, 'note'), box: this.seen(x, y, width, height), around, level },
+      ...{ lit: look.lit(box) || (group !== 'group' && look.holds(box)), seconds: isOp ? 0 : (box.seconds ?? 0) },
+      kind: group ?? (isOp ? 'operation' : 'closed')
     });
   }
 
-  private readonly waiting: Label[] = [];
-  private readonly beside: { places: { x: number; y: number }[]; text: string; ink: string }[] = [];
+  /** As much of a box as is on the screen. */
+  private seen(x: number, y: number, width: number, height: number): Area {
+    const [left, top] = [Math.max(0, x), Math.max(0, y)];
+    const [right, bottom] = [Math.min(this.look.width, x + width), Math.min(this.look.height, y + height)];
+    return { x: left, y: top, width: right - left, height: bottom - top };
+  }
+
+  private operations = 0;
+  /** What boxes and words take already. */
+  private readonly room: Room;
+  /** What words take that stand in boxes. */
+  private readonly words: Room;
+  private readonly waiting: Wanted[] = [];
+  /** The boxes at each level. */
+  private readonly beside: Room[] = [];
+  /** Of the box that is being drawn. */
+  private around: Area | null = null;
+  private level = 0;
+  private readonly said: { places: { x: number; y: number }[]; text: string; ink: string }[] = [];
 }
 
 function boundsOf(routes: readonly number[][]): Float32Array {

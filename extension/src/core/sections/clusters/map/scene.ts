@@ -147,6 +147,17 @@ export class Scene {
     return { x: origin.x + (layout.x[index] ?? 0), y: origin.y + (layout.y[index] ?? 0), width, height };
   }
 
+  /** Where a box lies, or the innermost that is shown around it. */
+  shownRectOf(node: TreeNode): Rect | null {
+    for (let box: TreeNode | null = node; box; box = this.groupOf(box)) {
+      const rect = this.rectOf(box);
+      if (rect) {
+        return rect;
+      }
+    }
+    return null;
+  }
+
   /** Where the boxes within a group begin. */
   originOf(group: TreeNode | null): { x: number; y: number } | null {
     if (!group) {
