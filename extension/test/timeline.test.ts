@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Lane } from '../src/core/report/report';
+import type { Lane, Report } from '../src/core/report/report';
 import { chromeTrace } from '../src/core/sections/timeline/chrome';
 import { laneTop, layoutTimeline, spanAt } from '../src/core/sections/timeline/layout';
+import { heldOf, heldText } from '../src/core/sections/timeline/memory';
 import { Navigation } from '../src/core/sections/timeline/navigation';
 import { homeWindow, prepareLanes, wholeWindow } from '../src/core/sections/timeline/prepare';
 import { totals, trafficOf } from '../src/core/sections/timeline/totals';
@@ -18,7 +19,7 @@ test('all lanes of a group stand on one axis', () => {
   const { shapes } = layoutTimeline(lanes, { ...still, width: 560 });
   const end = (mark: string) =>
     Math.max(...shapes.flatMap(shape => (shape.shape === 'box' && shape.mark === mark ? [shape.x + shape.width] : [])));
-  const scale = (560 - 76 - 58) / window.end;
+  const scale = (560 - 76 - 70) / window.end;
   assert.ok(Math.abs(end('op') - (76 + 47_915 * scale)) < 3);
   assert.ok(Math.abs(end('c1') - (76 + 9760 * scale)) < 3);
   assert.ok(Math.abs(end('host') - (76 + 6420 * scale)) < 3);
@@ -202,4 +203,54 @@ test('a chrome trace has a process a group, a thread a lane and a complete event
   assert.ok(spans.every(({ ts, dur }) => typeof ts === 'number' && typeof dur === 'number' && dur >= 0));
   const launch = spans.find(({ name }) => name === 'cluster_0');
   assert.deepEqual(launch?.args.lines, [3, 4, 5, 6, 7]);
+});
+
+/** Two runs of a cluster of three kernels: `a` is read by the last one, `b` by the one after it; their ends are known. */
+function holding(): Report {
+  const op = (name: string, kernel: string) => ({
+    ...json.ops[0],
+    name,
+    kernel,
+    plan: 'p',
+    called: name,
+    cluster: 'c'
+  });
+  const value = (name: string, consumers: string[], bytes: number) => ({
+    ...({ plan: 'p', cluster: 'c', name, producer: name, consumers, bytes, place: 'scratch', lines: [] } as const),
+    ...{ consumerLines: [], reason: { code: 'kept', text: '' } }
+  });
+  const span = (name: string, start: number) => ({
+    ...{ name, label: '', kind: 'kernel', plan: 'p', start, duration: 10, cluster: 'c', bytes: 0, tier: '', lines: [] }
+  });
+  const spans = [0, 100].flatMap(from => ['k0', 'k1', 'k2'].map((name, at) => span(name, from + 10 * at)));
+  return {
+    ...json,
+    ops: [op('a', 'k0'), op('b', 'k1'), op('c', 'k2')],
+    temporaries: [value('a', ['b', 'c'], 1000), value('b', ['c'], 4000)],
+    lanes: [{ name: 'kernels', group: 'kernels', dropped: 0, total: 6, spans }]
+  } as unknown as Report;
+}
+
+test('the memory lane: what is held from the kernel that makes it to the last one that reads it, in each run', () => {
+  const report = holding();
+  const prepared = prepareLanes(report.lanes, report.clusters);
+  const held = heldOf(report, prepared);
+  assert.ok(held);
+  assert.deepEqual([held.peak, held.at], [5000, 10]);
+  assert.equal(heldText(held), '5.0 kB at most: b 4.0 kB, a 1.0 kB');
+  const at = (time: number): number => {
+    const place = held.times.findLastIndex(change => change <= time);
+    return place < 0 ? 0 : (held.bytes[place] ?? 0);
+  };
+  assert.deepEqual([at(5), at(15), at(25), at(31), at(105), at(125), at(131)], [1000, 5000, 5000, 0, 1000, 5000, 0]);
+  assert.equal(heldOf({ ...report, temporaries: [] }, prepared), null);
+  for (const width of [240, 380, 560]) {
+    const options = { ...still, window: wholeWindow(prepared), width };
+    const picture = layoutTimeline(prepared, { ...options, held });
+    assert.deepEqual(misplaced(picture), []);
+    const without = layoutTimeline(prepared, options);
+    assert.ok(picture.height > without.height + 20);
+    const bars = picture.shapes.filter(shape => shape.shape === 'box' && shape.fill === 'muted');
+    assert.equal(bars.length, 4, 'two steps in each of two runs');
+  }
 });

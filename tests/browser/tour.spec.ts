@@ -13,7 +13,7 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   const timeline = await lab.unfold('Timeline');
   await expect(timeline.locator('canvas')).toHaveAttribute(
     'aria-label',
-    /op by op: [\d,]+ spans.*compiled: [\d,]+ spans?/
+    /op by op: [\d,]+ spans.*compiled: [\d,]+ spans?.*memory: [\d.]+ [kM]?B at most: /
   );
   await timeline.getByRole('button', { name: 'Show as a table' }).click();
   await expect(

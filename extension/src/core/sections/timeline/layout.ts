@@ -2,6 +2,7 @@ import { duration, grouped } from '../../base/format';
 import type { Span } from '../../report/report';
 import { box, clip, words, type Box, type Ink, type Mark, type Measure } from '../../base/shapes';
 import type { Picture, Shape } from '../../base/shapes';
+import { HELD_HEIGHT, layoutHeld, type Held } from './memory';
 import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
 
 export interface TimelineOptions {
@@ -13,6 +14,8 @@ export interface TimelineOptions {
   lit: ((span: Span) => boolean) | null;
   /** Lane and span under the keyboard's cursor. */
   cursor: SpanPlace | null;
+  /** Drawn below the lanes. */
+  held?: Held | null;
 }
 
 export interface SpanPlace {
@@ -24,7 +27,8 @@ export const BAR = 14;
 const TOP = 22;
 const PAD = 6;
 const NAMES = 13;
-const TOTALS = 58;
+/** `→ 282 ms` in bold, and a gap. */
+const TOTALS = 70;
 export function labelWidth(width: number): number {
   return width < 300 ? 0 : 76;
 }
@@ -58,7 +62,9 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
   const right = width - TOTALS;
   const scale = axis(window, width);
   const { x } = scale;
-  const height = laneTop(lanes, lanes.length, width) + 2;
+  const below = laneTop(lanes, lanes.length, width);
+  const { held = null } = options;
+  const height = below + (held ? HELD_HEIGHT : 2);
   const shapes: Shape[] = ticks(window, width, height, measure);
   if (selected) {
     const [from, to] = [Math.max(left, x(selected.start)), Math.min(right, x(selected.end))];
@@ -98,6 +104,9 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     }
     shapes.push(...laneBars(lane, index, top, left, right, scale, options));
   });
+  if (held) {
+    shapes.push(...layoutHeld(held, below, left, right, scale, measure, width));
+  }
   return { width, height, shapes };
 }
 

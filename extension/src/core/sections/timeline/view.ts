@@ -8,6 +8,7 @@ import { chromeTrace } from './chrome';
 import { Drawer } from './drawer';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt } from './layout';
 import { keysOf, legendOf } from './legend';
+import { heldOf, heldText, type Held } from './memory';
 import { Navigation } from './navigation';
 import { prepareLanes, wholeWindow, type PreparedLane, type TimeWindow } from './prepare';
 import { fetchSpans } from './spans';
@@ -133,12 +134,16 @@ export class TimelineView {
     }
     const { width, nav } = this;
     const { lanes, window, selected, cursor } = nav;
-    this.canvas.paint(layoutTimeline(lanes, { width, measure, window, selected, cursor, lit: this.lit() }));
+    const { held } = this;
+    this.canvas.paint(layoutTimeline(lanes, { width, measure, window, selected, cursor, lit: this.lit(), held }));
     if (!again) {
       const said = this.nav.lanes.map(
         lane => `${laneTitle(lane.name)}: ${some(lane.spans.length, 'span')}, ${duration(lane.busy / 1e6)}`
       );
-      this.canvas.element.setAttribute('aria-label', `Timeline. ${said.join('; ')}. Press T for the table.`);
+      this.canvas.element.setAttribute(
+        'aria-label',
+        `Timeline. ${said.join('; ')}${held ? `; memory: ${heldText(held)}` : ''}. Press T for the table.`
+      );
       this.legend.replaceChildren(...legendOf(this.nav.lanes, this.report.clusters));
     }
     this.showDrawer();
@@ -161,6 +166,7 @@ export class TimelineView {
       lanes.filter(lane => countOf(lane) > 0),
       this.report?.clusters ?? []
     );
+    this.held = this.report && heldOf(this.report, this.nav.lanes);
     this.showMissing();
   }
 
@@ -390,6 +396,7 @@ export class TimelineView {
   private waiting = false;
   private tabled: readonly PreparedLane[] | null = null;
   private traffic: Traffic = new Map();
+  private held: Held | null = null;
   private dragFrom: number | null = null;
   private width = 0;
   private frame = 0;
