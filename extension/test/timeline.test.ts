@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Lane, Report } from '../src/core/report/report';
+import type { Lane, Report, Span } from '../src/core/report/report';
 import { chromeTrace } from '../src/core/sections/timeline/chrome';
 import { laneTop, layoutTimeline, spanAt } from '../src/core/sections/timeline/layout';
 import { heldOf, heldText } from '../src/core/sections/timeline/memory';
@@ -244,6 +244,14 @@ test('the memory lane: what is held from the kernel that makes it to the last on
   };
   assert.deepEqual([at(5), at(15), at(25), at(31), at(105), at(125), at(131)], [1000, 5000, 5000, 0, 1000, 5000, 0]);
   assert.equal(heldOf({ ...report, temporaries: [] }, prepared), null);
+  const [lane] = report.lanes;
+  const spans = Array.from({ length: 60_000 }, (_, at) => ({
+    ...(lane?.spans[at % 3] as Span),
+    start: 10 * at
+  }));
+  const many = prepareLanes([{ ...(lane as Lane), spans, times: undefined }], []);
+  const part = heldOf(report, many);
+  assert.ok(part && part.end > 300_000 && part.end < 310_000, 'of very many runs the first ones');
   for (const width of [240, 380, 560]) {
     const options = { ...still, window: wholeWindow(prepared), width };
     const picture = layoutTimeline(prepared, { ...options, held });

@@ -9,11 +9,16 @@ export interface Held {
   times: Float64Array;
   /** Bytes from that time on. */
   bytes: Float64Array;
+  /** What came after is not known. */
+  end: number;
   peak: number;
   /** When the peak begins, and what it is made of, the largest first. */
   at: number;
   arrays: readonly { name: string; bytes: number }[];
 }
+
+/** Of more a picture has no room, and a report that comes four times a second no time. */
+const MOST = 20_000;
 
 interface Stretch {
   start: number;
@@ -52,7 +57,7 @@ export function heldOf(report: Report, lanes: readonly PreparedLane[]): Held | n
       bytes: value.bytes
     }))
     .sort((a, b) => b.bytes - a.bytes);
-  return { times, bytes: sums, peak, at, arrays };
+  return { times, bytes: sums, end: times.at(-1) ?? 0, peak, at, arrays };
 }
 
 /** Of each run of a cluster's kernels: from the kernel that makes a value to the last one that reads it. */
@@ -82,6 +87,9 @@ function stretchesOf(report: Report, spans: readonly Span[]): Stretch[] {
     const key = `${span.plan}\n${span.cluster ?? ''}`;
     if (!values.has(key)) {
       continue;
+    }
+    if (found.length > MOST) {
+      return found;
     }
     if (runs.get(key)?.has(span.name)) {
       close(key); // the cluster runs again
@@ -115,7 +123,9 @@ export function layoutHeld(
 ): Shape[] {
   const shapes: Shape[] = [words(0, left ? top + 11 : top - 4, 'memory', 'name', 'text')];
   const floor = top + TALL;
-  shapes.push({ shape: 'stroke', path: `M${left} ${floor + 0.5}H${right}`, ink: 'line2' });
+  // As far as it is known.
+  const known = Math.max(left, Math.min(right, x(held.end)));
+  shapes.push({ shape: 'stroke', path: `M${left} ${floor + 0.5}H${known}`, ink: 'line2' });
   let place = 0;
   let now = 0;
   let bar: { from: number; to: number; tall: number } | null = null;
