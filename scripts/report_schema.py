@@ -39,7 +39,7 @@ UNREAD = {
     "Cluster": "bytesSaved pattern temporaryBytes flops", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",
     "AskedChange": "edges ops target plan function", "SweepAnswer": "plan function", "ClusterListing": "cluster",
-    "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "runs code args",
+    "RefusedChange": "args detail", "ComparedPart": "lines", "PathStep": "kernel", "Missing": "code args",
     "PlanChange": "code args", "AsPython": "said plans",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.

@@ -1,6 +1,6 @@
 import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
-import { INotebookTracker } from '@jupyterlab/notebook';
+import { INotebookCellExecutor, INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
@@ -49,7 +49,7 @@ const panel: JupyterFrontEndPlugin<void> = {
   description: 'Shows beside the notebook what was compiled, what was not, why, and what it cost',
   autoStart: true,
   requires: [INotebooks],
-  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IStateDB],
+  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IStateDB, INotebookCellExecutor],
   activate: activatePanel
 };
 
@@ -114,7 +114,8 @@ function activatePanel(
   labShell: ILabShell | null,
   restorer: ILayoutRestorer | null,
   palette: ICommandPalette | null,
-  memory: IStateDB | null
+  memory: IStateDB | null,
+  executor: INotebookCellExecutor | null
 ): void {
   const { commands, shell } = app;
   const opened = new Map<string, readonly string[]>();
@@ -134,6 +135,7 @@ function activatePanel(
           disabled: !commands.isEnabled(id),
           run: () => void commands.execute(id)
         })),
+    executor,
     runKey: event => runKey(commands, event),
     nameOf: key => keyNames(commands, key),
     keep: (notebook, open) => {

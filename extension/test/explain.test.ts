@@ -294,6 +294,8 @@ test('one compares with the newest baseline first, then with the last run that h
     ['baseline b', 'baseline a', 'before', 'run 3', 'run 1']
   );
   assert.deepEqual(choicesOf({ run: 4, runs: [{ ...run, run: 4 }], baselines: [] }), []);
+  const one = choicesOf({ run: 2, runs: runs.slice(0, 1), baselines: [] });
+  assert.deepEqual(one, [{ value: 'before', text: 'run 1, 10.0 ms', against: null }], 'and runs to come with it');
   const [hidden] = choicesOf({ run: 4, runs: [], baselines: ['\u202eb'] });
   assert.deepEqual([hidden?.text, hidden?.against], ['baseline “\\u202eb”', { baseline: '\u202eb' }]);
 });

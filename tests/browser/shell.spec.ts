@@ -299,6 +299,24 @@ test('%jit on is a button of the toolbar, which follows its kernel, and %%jit an
   await expect(button).toHaveText('jit on');
 });
 
+test('a comparison that lacks runs runs the cell as often as it takes, where it stands', async ({ lab }) => {
+  await ready(lab);
+  await lab.setSource('plain', '%%jit -q\nq = np.tanh(p) + 1.0');
+  await lab.run('plain');
+  const compare = await lab.unfold('Compare');
+  await compare.getByRole('button', { name: 'Run once more' }).click();
+  const more = compare.getByRole('button', { name: 'Run 4 more times' });
+  await expect(compare).toContainText('1 before and 1 now');
+  await lab.select('plain');
+  await lab.command('notebook:enter-edit-mode');
+  await more.click();
+  await expect(lab.panel).toContainText('run 6');
+  await expect(compare).not.toContainText('Too few');
+  await expect(compare.getByRole('button', { name: /^Run \d/ })).toHaveCount(0);
+  await expect(compare).toContainText('3 timed calls each');
+  await lab.setSource('plain', '1 + 1');
+});
+
 test('two notebooks and their kernels do not mix', async ({ lab }) => {
   await ready(lab);
   await lab.openBeside('live.ipynb');

@@ -1,5 +1,5 @@
 import type { Cell, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
-import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { INotebookCellExecutor, NotebookPanel } from '@jupyterlab/notebook';
 import type { KernelMessage } from '@jupyterlab/services';
 import { editsOf, type Edits } from '../core/report/edits';
 import type { KernelAccess } from '../core/report/kernel';
@@ -119,6 +119,18 @@ export class FollowedNotebook {
         editor.focus();
       }
     });
+  }
+
+  /** Runs a cell where it stands: who is at work in another cell stays there. Whether it ended well. */
+  run(id: string, executor: INotebookCellExecutor): Promise<boolean> {
+    const { content, sessionContext } = this.notebook;
+    const cell = this.find(id);
+    if (!cell || !content.model) {
+      return Promise.resolve(false);
+    }
+    const { model: notebook, notebookConfig } = content;
+    const nobody = { onCellExecuted: () => undefined, onCellExecutionScheduled: () => undefined };
+    return executor.runCell({ cell, notebook, notebookConfig, sessionContext, ...nobody });
   }
 
   /** Goes to the line as it stands now of what was compiled from `file`; where it was edited, to its cell. */

@@ -1,3 +1,4 @@
+import type { INotebookCellExecutor } from '@jupyterlab/notebook';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { PanelView } from '../core/panel/panel';
@@ -12,6 +13,8 @@ export interface Shell extends Required<Pick<PanelActions, 'menu' | 'runKey' | '
   openMain: ((section: string | null) => void) | null;
   /** Gives the panel more room or takes it back, where there is no main area. */
   widen: (() => void) | null;
+  /** Null where a front end has none of its own. */
+  executor: INotebookCellExecutor | null;
 }
 
 /** A view of the followed notebook's cell: the panel at the right, the same in the main area, or one section there. */
@@ -37,7 +40,7 @@ export class JitlabView extends Widget {
       this.title.label = this.section ?? 'jitlab';
       this.title.closable = true;
     }
-    const { openMain, widen, ...lent } = shell;
+    const { openMain, widen, executor, ...lent } = shell;
     const main = options.main
       ? undefined
       : openMain
@@ -62,6 +65,7 @@ export class JitlabView extends Widget {
       },
       leave: () => notebooks.tracker.currentWidget?.content.activate(),
       main,
+      ...(executor ? { runCell: cell => this.notebook?.run(cell, executor) ?? Promise.resolve(false) } : {}),
       ...lent
     };
     const { selection } = notebooks;

@@ -36,6 +36,8 @@ export interface PanelActions {
   goTo(cell: string, line?: number): void;
   /** Goes to a line of what was compiled, wherever it stands now. */
   goToLine?: (file: string, line: number) => void;
+  /** Runs a cell of the notebook once; whether it ended well. */
+  runCell?: (cell: string) => Promise<boolean>;
   togglePin(): void;
   /** Gives the keyboard back to the notebook. */
   leave(): void;

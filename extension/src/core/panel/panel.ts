@@ -177,7 +177,8 @@ export class PanelView {
         return actions?.settings?.confirmWhatIf ?? false;
       },
       jump: id => void this.jump(id),
-      goToLine: (file, line) => actions?.goToLine?.(file, line)
+      goToLine: (file, line) => actions?.goToLine?.(file, line),
+      runCell: cell => actions?.runCell && (() => actions.runCell?.(cell) ?? Promise.resolve(false))
     };
   }
 

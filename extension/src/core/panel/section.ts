@@ -14,6 +14,8 @@ export interface SectionContext {
   readonly jump: (section: string) => void;
   /** Goes to a line of the notebook; nothing happens where the file is no cell of it. */
   readonly goToLine: (file: string, line: number) => void;
+  /** What runs a cell of the notebook once; undefined where the host can't. */
+  readonly runCell?: (cell: string) => (() => Promise<boolean>) | undefined;
   /** Whether a measurement first says what it will run and waits for a yes; a setting. */
   readonly confirms?: boolean;
 }

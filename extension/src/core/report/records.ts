@@ -136,7 +136,7 @@ export const readTimeChange = (v: Json) => ({ ratio: amount(v.ratio), low: amoun
 export const readPlanChange = (v: Json) => ({ cluster: text(v.cluster), text: text(v.text), lines: numbers(v.lines)
   });
 export const readCounts = (v: Json) => ({ before: amount(v.before), after: amount(v.after) });
-export const readMissing = (v: Json) => ({ text: text(v.text) });
+export const readMissing = (v: Json) => ({ runs: number(v.runs), text: text(v.text) });
 export const readWhatIfAnswer = (v: Json) => ({ question: readAskedChange(record(v.question)), title: words(v.title),
   lines: numbers(v.lines), refusal: maybe(v.refusal, readRefusedChange), change: maybe(v.change, readTimeChange),
   before: maybe(v.before, readMeasuredPlan), after: maybe(v.after, readMeasuredPlan), moved: texts(v.moved),

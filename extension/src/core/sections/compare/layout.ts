@@ -110,7 +110,10 @@ export function choicesOf(history: History): { value: string; text: string; agai
       text: `run ${run}${seconds === null ? '' : `, ${duration(seconds)}${inCalls(calls)}`}`,
       against: { run }
     }));
-  const before = runs.length > 1 ? [{ value: 'before', text: 'the runs before', against: null }] : [];
+  if (runs[0] && runs.length === 1) {
+    return [...baselines.reverse(), { ...runs[0], value: 'before', against: null }]; // later runs join the older side
+  }
+  const before = runs.length > 0 ? [{ value: 'before', text: 'the runs before', against: null }] : [];
   return [...baselines.reverse(), ...before, ...runs.reverse()];
 }
 

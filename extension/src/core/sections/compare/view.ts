@@ -8,6 +8,7 @@ import type { History, Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
 import { readHistory } from '../../report/read-report';
 import { readComparison, type Comparison } from '../../report/answers';
+import { RunAgain } from './again';
 import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf, type Against } from './layout';
 import { comparisonTable } from './table';
 
@@ -34,6 +35,7 @@ export class CompareView implements SectionView {
       this.asked = '';
       this.said = '';
       this.naming = false;
+      this.again.stop();
     }
     if (report !== this.report) {
       this.report = report;
@@ -69,6 +71,7 @@ export class CompareView implements SectionView {
       missing && h('div.jl-muted', missing),
       this.said && h('div.jl-note', { role: 'status' }, this.said),
       comparison?.needs && h('div.jl-needs', { role: 'status' }, icon('wait'), h('span', comparison.needs.text)),
+      kernel && this.more(missing === ONE_RUN ? 1 : (comparison?.needs?.runs ?? 0)),
       rows && (canvas ? canvas.element : comparisonTable(rows, this.width < WIDE)),
       comparison && this.notes(comparison)
     );
@@ -79,6 +82,12 @@ export class CompareView implements SectionView {
     if (canvas && measure && rows) {
       canvas.paint(layoutComparison(rows, this.width - 26, measure));
     }
+  }
+
+  /** A button that runs the cell as often as is missing, where the host can run one. */
+  private more(runs: number): HTMLElement | null {
+    const run = this.context.runCell?.(this.report?.cell.id ?? '');
+    return run && (runs > 0 || this.again.isGoing) ? this.again.element(runs, run) : null;
   }
 
   private chooser(history: History): HTMLElement {
@@ -234,6 +243,11 @@ export class CompareView implements SectionView {
   }
 
   private readonly canvas = new CanvasView({ role: 'img' });
+  private readonly again = new RunAgain(() => {
+    if (this.section.open) {
+      this.renderAll();
+    }
+  });
   private report: Report | null = null;
   private history: History | null = null;
   private comparison: Comparison | null = null;
