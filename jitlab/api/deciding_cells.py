@@ -35,6 +35,7 @@ from jitlab.capture.drivers.cells import CellObserver, CellRun
 from jitlab.capture.drivers.piece_traces import Failed, PieceTrace
 from jitlab.capture.drivers.run_events import is_quiet
 from jitlab.capture.effort import at_most
+from jitlab.capture.effort import here as waits
 from jitlab.capture.positions import spans
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.cell_code import CellProgram
@@ -99,6 +100,9 @@ class DecidedCell(CellObserver):
             else:
                 ways = {COMPILED: lambda: self._compiled(run, trial), PYTHON: lambda: self._as_python(run, trial)}
                 tried(trial, ways, is_measurable)
+            if waits.wait is not None and waits.wait.is_stopped:
+                runs.trials.pop(kind, None)  # it says nothing of such runs
+                return
             trial.ran(here.is_in_pieces, here.counts, by_model=config.settle == MODEL)
         finally:
             here.is_in_pieces, here.counts, here.ran = outer

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from jitlab.errors import Unfit
 from jitlab.ir import Node
 from jitlab.messages import Message
 from jitlab.ops.base import Elementwise
@@ -53,13 +54,54 @@ class Effort:
         return self.left <= 0
 
 
+#: Why the rest of a run is left to Python whose compiler was stopped.
+STOPPED = "stopped", Message("refused.stopped")
+
+
+class Stopped(Unfit):
+    """Whoever waits for a run wants no more of it compiled."""
+
+
+class Wait:
+    """A run of a cell that somebody waits for: it is told how far captures and compilers are, and whether they shall stop."""
+
+    is_stopped = False
+    executable: object = None  # of the piece that is about to run: it alone may be stopped before it has run at all
+
+    def captured(self, statements: int, of: int) -> None:
+        """So many statements are captured. Raises where the rest is left to Python."""
+        self.told("statements", statements, of)
+        if self.is_stopped:
+            raise Stopped(*STOPPED)
+
+    def came_to(self, what: str, done: int, of: int, executable: object) -> None:
+        """So much of a program is planned or compiled, and nothing of it has run."""
+        self.told(what, done, of)
+        if self.is_stopped and executable is self.executable:
+            raise Stopped(*STOPPED)
+
+    def told(self, what: str, done: int, of: int) -> None:
+        """For who waits."""
+
+
 class _Here(threading.local):
-    """The effort that captures of this thread may take; None: what they need."""
+    """The effort that captures of this thread may take; None: what they need. And who waits for them."""
 
     effort: Effort | None = None
+    wait: Wait | None = None
 
 
 here = _Here()
+
+
+@contextmanager
+def waited_by(wait: Wait) -> Iterator[None]:
+    """Captures and compilers inside are waited for."""
+    outer, here.wait = here.wait, wait
+    try:
+        yield
+    finally:
+        here.wait = outer
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from jitlab.ir import Source
 from jitlab.messages import Message
 
 from .drivers.piece_traces import EndPiece, StoresOutside
+from .effort import Stopped
 from .guards.signature import Foreign
 from .numpy_calls.explanations import said_of
 from .numpy_calls.host_fallback import NotReplayable
@@ -60,7 +61,7 @@ def reason_of(error: Exception) -> Refusal:
 def _reason_of(error: Exception) -> Refusal:
     if isinstance(error, EndPiece):
         return Refusal(error.code, error.said, error.source)
-    if isinstance(error, NotReplayable):
+    if isinstance(error, (NotReplayable, Stopped)):
         return reason_of_run(error)
     if isinstance(error, errors.InvalidArgumentError):
         return Refusal("no_loop_body", said_of(error))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.capture.positions import cell_names
@@ -33,6 +33,9 @@ from .rpc.jobs import Jobs, Refused
 from .rpc.link import Link, running_cell
 from .rpc.requests import answer
 from .saved_outputs import SavedOutputs
+
+if TYPE_CHECKING:
+    from .magics.waiting import Waiting
 
 KEPT_SOURCES = 2000
 KEPT_CELLS = 64
@@ -112,6 +115,7 @@ class Session:
         self._wake = threading.Event()
         self._stopped = False
         self.jobs = Jobs(self._tell_job)
+        self.waiting: Waiting | None = None  # of the cell that runs captured
         self._hooked: list[Any] = []  # what IPython told of the cells that run
         self._now = threading.Event()
         self._unsettled = False  # runs whose recordings are still whole

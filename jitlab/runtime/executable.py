@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from jitlab import costs, events
+from jitlab.capture import effort
 from jitlab.cluster import clustered_anew
 from jitlab.errors import InternalError, Signal
 from jitlab.ir import (
@@ -77,6 +78,8 @@ class Executable:
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
     serves_sizes = True  # may it be launched with other numbers, for other sizes?
+
+    _unfinished: Sequence[tuple[Cluster, tuple[str, ...], frozenset[Node]]] = ()  # what `_compile_waited` has to compile
 
     def __init__(
         self, clustering: Clustering, lower: Lower, target_for: Callable[[str], Target], *, function: str = "",
@@ -146,19 +149,36 @@ class Executable:
             if not self.plan.is_whole:
                 self._plan(arguments, in_place)
         costs.tell_charge(self.function, self.trace, self.costs)
+        if self._unfinished:
+            self._compile_waited()
+
+    def _compile_waited(self) -> None:
+        """Where somebody waits, all is compiled before any of it runs: until then it may be stopped."""
+        keys = self._unfinished
+        kernels = [len(self._lowered(*key).program.kernels) for key in keys]
+        for number, key in enumerate(keys):
+            if effort.here.wait is not None:
+                effort.here.wait.came_to("kernels", sum(kernels[:number]), sum(kernels), self)
+            self._variant(*key)
+            self._unfinished = keys[number + 1 :]
 
     def _plan(self, arguments: Sequence[Any] | None, in_place: bool) -> None:
         """Fill the plan, at the end and by one step: whatever stops this before leaves it as it was."""
         started = time.perf_counter_ns()
         values = {} if arguments is None else dict(zip(self.graph.parameters, arguments, strict=True))
-        lowerings = []
-        for cluster in self.clustering.clusters:
+        lowerings, keys, wait = [], [], effort.here.wait
+        for number, cluster in enumerate(self.clustering.clusters):
+            if wait is not None:
+                wait.came_to("clusters", number, len(self.clustering.clusters), self)
             device = self._targets[cluster.name].device
             layouts = tuple(
                 device.layout_of(device.array(values[node])) or "C" if node in values else "C" for node in cluster.inputs
             )
             ends = self._storable(cluster, values) if in_place else NONE
             lowerings.append(self._lowered(cluster, layouts, ends))
+            keys.append((cluster, layouts, ends))
+        if wait is not None and len(self.clustering.steps) == len(keys):  # what NumPy gives may lie in another way
+            self._unfinished = keys
         vars(self.plan).update(vars(whole_plan(self.plan, lowerings)))
         if events.active():
             events.send(
@@ -218,7 +238,7 @@ class Executable:
 
     def _run_steps(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         self._sizes.check_arguments(arguments)
-        if not self.plan.is_whole:
+        if not self.plan.is_whole or self._unfinished:
             self.prepare(arguments, in_place)
         started = time.perf_counter_ns() if self._sites else 0
         for watcher in () if self.is_trial else tuple(_watchers):

@@ -317,6 +317,42 @@ test('a comparison that lacks runs runs the cell as often as it takes, where it 
   await lab.setSource('plain', '1 + 1');
 });
 
+test('a first run says how far the compiler is, and Cancel leaves the rest of it to Python', async ({ lab }) => {
+  await ready(lab);
+  const hold = [
+    'import time',
+    'from jitlab.notebook.magics import waiting',
+    'waiting.SAID_AFTER, waiting.SAID_EACH, told = 0, 0, waiting.Waiting.told',
+    'def hold(self, what, done, of):',
+    '    told(self, what, done, of)',
+    "    while what == 'kernels' and not self.is_stopped:",
+    '        time.sleep(0.01)',
+    'waiting.Waiting.told = hold'
+  ];
+  await lab.setSource('plain', hold.join('\n'));
+  await lab.run('plain');
+  await lab.setSource(
+    'called',
+    `%%jit\nr = np.cumsum(np.cosh(X) * ${String(1 + (Date.now() % 1e8) / 1e8)}, axis=1) @ X.T`
+  );
+  await lab.start('called');
+  const said = /ompiling In \[\d+\]: 0 of \d+ kernels/;
+  await expect(lab.panel.locator('.jl-work')).toContainText(said);
+  await expect(lab.page.locator('.jl-status-item')).toContainText(said);
+  await expect(badge(lab, 'called')).toHaveText(said);
+  await lab.panel.getByRole('button', { name: 'Cancel' }).click();
+  await expect(badge(lab, 'called')).toContainText('compiled');
+  await expect(lab.panel.locator('.jl-work')).toBeHidden();
+  await expect(lab.panel).toContainText('you stopped the compiler in this run');
+  await lab.setSource(
+    'plain',
+    'waiting.Waiting.told = told\nwaiting.SAID_AFTER, waiting.SAID_EACH = 1, 0.25\nprint(r.shape)'
+  );
+  await lab.run('plain');
+  await expect(lab.cell('plain')).toContainText('(2000, 2000)');
+  await lab.setSource('plain', '1 + 1');
+});
+
 test('two notebooks and their kernels do not mix', async ({ lab }) => {
   await ready(lab);
   await lab.openBeside('live.ipynb');

@@ -26,6 +26,12 @@ export class Badges {
     private readonly open: (cell: string) => void
   ) {
     followed.cellChanged.connect(cell => this.show(cell));
+    followed.link.jobs.changed.connect(id => {
+      const cell = followed.notebook.content.widgets.find(({ model }) => model.id === id);
+      if (cell) {
+        this.show(cell);
+      }
+    });
     notebooks.settingsChanged.connect(() => this.showAll());
     this.showAll();
   }
@@ -45,7 +51,9 @@ export class Badges {
     const report = this.notebooks.settings.badges && type === 'code' ? state?.report : null;
     cell.toggleClass('jl-not-live', report !== null && report !== undefined && state?.origin !== 'live');
     let badge = this.badges.get(cell);
-    if (!report) {
+    const job = this.followed.underway();
+    const underway = this.notebooks.settings.badges && job?.cell === id ? job.title : '';
+    if (!report && !underway) {
       badge?.dispose();
       this.badges.delete(cell);
       return;
@@ -61,6 +69,11 @@ export class Badges {
       const layout = cell.layout as PanelLayout;
       const input = layout.widgets.findIndex(widget => widget.hasClass('jp-Cell-inputWrapper'));
       layout.insertWidget(input + 1, badge);
+    }
+    if (!report || underway) {
+      badge.shown = underway;
+      badge.button.textContent = underway;
+      return;
     }
     const note =
       state?.origin === 'previous'

@@ -87,8 +87,16 @@ export class FollowedNotebook {
       instead: isSaved && this.pinned === null && active !== undefined && id !== active,
       pinned: this.pinned !== null,
       behind: model.behind,
+      underway: this.underway(),
       busy: model.busy(id)
     };
+  }
+
+  /** How far the compiler is in the cell that runs, and what leaves the rest of the run to Python. */
+  underway(): { title: string; cell: string; cancel: (() => void) | null } | null {
+    const job = this.link.jobs.underway;
+    const cancel = (): void => void this.link.request({ want: 'cancel', job: job?.id ?? '' }).catch(() => undefined); // it has ended
+    return job ? { title: job.title, cell: job.cell, cancel: job.progress && cancel } : null;
   }
 
   togglePin(): void {

@@ -20,6 +20,7 @@ export class StatusItem extends Widget {
     this.node.append(this.button);
     const listen = (one: FollowedNotebook): void => {
       one.link.model.changed.connect(() => this.refresh());
+      one.link.jobs.changed.connect(() => this.refresh());
     };
     notebooks.each(listen);
     notebooks.moved.connect(() => this.refresh());
@@ -31,13 +32,16 @@ export class StatusItem extends Widget {
     const model = one?.link.model;
     const id = one?.shownCell() ?? null;
     const report = id === null ? null : model?.cell(id)?.report;
+    const underway = one?.underway();
     const text = !model?.loaded
       ? ''
-      : model.busy(null)
-        ? `jitlab: ${model.busy(null)?.title ?? ''} runs`
-        : report
-          ? `jitlab: ${report.cell.title} ${badgeText(report).split(' · ')[0] ?? ''}`
-          : 'jitlab';
+      : underway
+        ? `jitlab: ${underway.title.charAt(0).toLowerCase()}${underway.title.slice(1)}`
+        : model.busy(null)
+          ? `jitlab: ${model.busy(null)?.title ?? ''} runs`
+          : report
+            ? `jitlab: ${report.cell.title} ${badgeText(report).split(' · ')[0] ?? ''}`
+            : 'jitlab';
     if (this.button.textContent !== text) {
       this.button.textContent = text;
     }

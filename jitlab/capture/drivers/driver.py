@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.capture.effort import TOO_MUCH, here
+from jitlab.capture.effort import STOPPED, TOO_MUCH, here
 from jitlab.capture.numpy_calls import explanations
 from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
 from jitlab.capture.refusals import CHANGES, Refusal, reason_of, reason_of_run
@@ -68,7 +68,7 @@ from .trace import Trace, outgrow, recorded_anew, usable
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 _RETIRED = Refusal("retraced", Message("refused.never_fits", {"times": MOST_TRACES}))
 _SETTLED = Refusal("settled", Message("refused.loop_settled"))
-_BUDGET, _OTHERS = Refusal(*TOO_MUCH), Refusal(*OTHERS)
+_BUDGET, _OTHERS, _STOPPED = Refusal(*TOO_MUCH), Refusal(*OTHERS), Refusal(*STOPPED)
 _WATCHED = Refusal("errstate", Message("refused.errstate"))
 _RAISED = Refusal("error", Message("refused.raised_before"))
 _HELPER = Refusal("compiled_function", Message("refused.helper"))
@@ -388,10 +388,12 @@ class Driver:
             return self.uncaptured(at, _RAISED)
         if here.effort is not None and not here.effort.begins():
             return self.uncaptured(at, _BUDGET)
+        if here.wait is not None and here.wait.is_stopped:
+            return self.uncaptured(at, _STOPPED)
         made, reason = self.capture(at, failed)
         if made is None:
             statement = self.here.statements[at]
-            if reason.code == _BUDGET.code:  # of such calls
+            if reason.code in (_BUDGET.code, _STOPPED.code):  # of such calls, of this one
                 return self.uncaptured(at, reason)
             statement.failures += 1
             if statement.is_loop or (statement.failures >= 2 and reason.code != "error"):
@@ -415,6 +417,8 @@ class Driver:
         self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], at: int
     ) -> tuple[int, str]:
         states = trace.states(inputs)
+        if here.wait is not None:
+            here.wait.executable = trace.executable
         started = time.perf_counter_ns()
         refusal: Exception | None = None
         given: GivenOut = ()
@@ -560,6 +564,8 @@ class Driver:
                 capture.helper = None
                 capture.made_now.clear()
                 try:
+                    if here.wait is not None:
+                        here.wait.captured(at + length, len(self.here.statements))
                     jump = self._captured(capture, statement, marked[1][0])
                 except StaticNeeded:
                     raise

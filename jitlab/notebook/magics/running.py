@@ -29,6 +29,7 @@ from jitlab.api import Options, compile_trace
 from jitlab.api.deciding_cells import DecidedCell
 from jitlab.capture.drivers import cells
 from jitlab.capture.drivers.cells import Settles
+from jitlab.capture.effort import waited_by
 from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.rewrite.cell_code import waits
 from jitlab.messages.escape import clean
@@ -36,6 +37,8 @@ from jitlab.notebook.cell_session import KEPT_SOURCES, CellRun, Session
 from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
+
+from .waiting import Waiting
 
 if TYPE_CHECKING:
     from . import compare, kept_factors
@@ -199,12 +202,14 @@ class Runner:
         error: BaseException | None = None
         run.is_captured = True
         started = time.perf_counter_ns()
+        wait = self.session.waiting = Waiting(self.session, run)
         if show is None:
             show = display_value if options.output == "" else sys.displayhook
         try:
             with (
                 comparison.watching() if comparison is not None else nullcontext(),
                 ran.watching() if options.compare else nullcontext(),
+                waited_by(wait),
             ):
                 await cells.run_nodes(
                     nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
@@ -217,6 +222,8 @@ class Runner:
             self.point_at_cell(raised, run)
             raise
         finally:
+            self.session.waiting = None
+            wait.ended()
             copying_ns = comparison.copying_ns if comparison is not None else 0
             run.took(started + copying_ns, time.perf_counter_ns())
             if run.is_own:

@@ -35,4 +35,7 @@ def part(session: Session, cell: str, part: str, cluster: str | None, start: int
 
 @request("cancel", job=str)
 def cancel(session: Session, job: str) -> Json:
+    waiting = session.waiting
+    if waiting is not None and waiting.ticket == job:  # the compiler, while a cell runs
+        return {"cancelled": waiting.stop()}
     return {"cancelled": session.jobs.cancel(job)}

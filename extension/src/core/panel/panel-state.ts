@@ -25,6 +25,8 @@ export interface PanelState {
   saved?: string;
   /** Events that are recorded and not here yet. */
   behind?: number;
+  /** How far the compiler is in the cell that runs, and what leaves the rest of it to Python, until that is done. */
+  underway?: { title: string; cancel: (() => void) | null } | null;
   /** Another cell that runs in the same kernel. */
   busy?: Busy | null;
 }

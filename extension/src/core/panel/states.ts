@@ -137,7 +137,10 @@ export class Work {
 
   show(state: PanelState, report: Report | null, kernel: KernelAccess | null): void {
     clearTimeout(this.timer);
-    const jobs = report && kernel ? kernel.jobs.of(report.cell.id).filter(job => this.shows(job.kind)) : [];
+    const jobs =
+      report && kernel
+        ? kernel.jobs.of(report.cell.id).filter(job => job.kind !== 'compile' && this.shows(job.kind))
+        : [];
     const latest = jobs.filter((job, index) => isOpen(job) || (index === jobs.length - 1 && job.error !== null));
     const ran = state.busy ? Math.floor((Date.now() - state.busy.since) / 1000) : 0;
     const busy = state.busy && report && ran >= SAID_AFTER_S ? state.busy : null;
@@ -145,11 +148,13 @@ export class Work {
       this.timer = setTimeout(() => this.show(state, report, kernel), 1000);
     }
     const seconds = `${busy?.title ?? ''} has run for ${ran < 60 ? `${ran} s` : `${Math.floor(ran / 60)} min ${ran % 60} s`}.`;
-    this.element.hidden = !busy && latest.length === 0;
-    const key = JSON.stringify([busy?.title, latest]);
+    const { underway } = state;
+    this.element.hidden = !busy && !underway && latest.length === 0;
+    const key = JSON.stringify([busy?.title, underway?.title, latest]);
     if (key !== this.shown) {
       this.shown = key;
       this.element.replaceChildren(
+        ...(underway ? [underwayElement(underway)] : []),
         ...(busy ? [row('clock', this.running, ' What is shown here stays usable; new measurements wait.')] : []),
         ...latest.map(job => jobElement(job, kernel))
       );
@@ -169,6 +174,13 @@ export class Work {
 }
 
 const SAID_AFTER_S = 2;
+
+/** A first run waits for the compiler. */
+function underwayElement({ title, cancel }: NonNullable<PanelState['underway']>): HTMLElement {
+  const stop =
+    cancel && h('button.jl-button', { onclick: cancel, title: 'Leaves the rest of this run to Python' }, 'Cancel');
+  return h('div.jl-job', { role: 'status' }, icon('wait'), h('div.jl-grow', h('b', `${title}.`)), stop);
+}
 
 /** A measurement that waits, runs or failed. */
 function jobElement(job: Job, kernel: KernelAccess | null): HTMLElement {

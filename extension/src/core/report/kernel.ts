@@ -81,6 +81,11 @@ export class JobsModel {
     return [...this.jobs.values()].filter(job => job.cell === cell);
   }
 
+  /** How far the compiler is in the cell that runs; undefined where nobody waits for it. */
+  get underway(): Job | undefined {
+    return [...this.jobs.values()].findLast(job => job.kind === 'compile' && isOpen(job));
+  }
+
   get(id: string): Job | undefined {
     return this.jobs.get(id);
   }

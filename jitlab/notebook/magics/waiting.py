@@ -1,0 +1,65 @@
+"""How far the compiler is, for who waits for a cell: told to the panel as a job that can be cancelled."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from jitlab.capture.effort import Wait
+
+if TYPE_CHECKING:
+    from jitlab.notebook.cell_session import CellRun, Session
+
+SAID_AFTER = 1.0  # seconds of a run, until it is told how far the compiler is
+SAID_EACH = 0.25
+
+#: What is counted, as it is told.
+WORDS = {
+    "statements": "Recording {title}: statement {done} of {of}",
+    "clusters": "Planning {title}: {done} of {of} clusters",
+    "kernels": "Compiling {title}: {done} of {of} kernels",
+}
+
+
+class Waiting(Wait):
+    """One run of a cell. Its cancelling comes from another thread than the cell's."""
+
+    def __init__(self, session: Session, run: CellRun) -> None:
+        self.session, self.run = session, run
+        self.ticket = f"compile-{run.number}"
+        self.began = self.said = time.monotonic()
+        self.is_told = False
+
+    def told(self, what: str, done: int, of: int) -> None:
+        now = time.monotonic()
+        if now - self.began < SAID_AFTER or (self.is_told and now - self.said < SAID_EACH):
+            return
+        self.said, self.is_told = now, True
+        self.say("running", WORDS[what].format(title=self.run.title, done=done, of=of), (done, of))
+
+    def stop(self) -> bool:
+        """Nothing more is compiled in this run; False when that was asked before."""
+        if self.is_stopped:
+            return False
+        self.is_stopped = True
+        self.say("running", f"Stopping the compiler: Python runs the rest of {self.run.title}", None)
+        self.is_told = True
+        return True
+
+    def ended(self) -> None:
+        if self.is_told:
+            self.say("cancelled" if self.is_stopped else "done", f"Compile {self.run.title}", None)
+
+    def say(self, state: str, title: str, progress: tuple[int, int] | None) -> None:
+        link = self.session.link
+        if link is not None:
+            link.job(
+                {
+                    "op": "job", "id": self.ticket, "cell": self.run.id, "state": state, "title": title, "kind": "compile",
+                    "waits_for": None, "progress": progress, "estimate_seconds": None, "result": None, "error": None,
+                    "can_continue": False,
+                }
+            )  # fmt: skip
+
+
+__all__ = ["Waiting"]
