@@ -14,6 +14,7 @@ import { Editors } from './plugin/editors';
 import { JitlabView, type Shell } from './plugin/lab-panel';
 import type { FollowedNotebook } from './plugin/follow';
 import { INotebooks, Notebooks } from './plugin/notebooks';
+import { firstUse } from './plugin/first-use';
 import { Outputs } from './plugin/outputs';
 import { addSaving } from './plugin/save';
 import { StatusItem } from './plugin/status';
@@ -103,7 +104,7 @@ const status: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [core, panel, badges, outputs, editors, status, compile];
+export default [core, panel, badges, outputs, editors, status, compile, firstUse];
 
 const WIDENED = 'jitlab:widened';
 const FIRST_WIDTH = 380;

@@ -353,6 +353,26 @@ test('a first run says how far the compiler is, and Cancel leaves the rest of it
   await lab.setSource('plain', '1 + 1');
 });
 
+test('a tour of four steps is in the View menu, and when it was seen it does not come by itself', async ({ lab }) => {
+  const { page } = lab;
+  await ready(lab);
+  await expect(page.locator('.jl-tour')).toHaveCount(0);
+  await lab.command('jitlab:show-tour');
+  const card = page.getByRole('dialog', { name: 'A tour of jitlab' });
+  for (const [step, target] of ['jl-switch', 'jl-verdict', 'jl-clusters', 'jl-head'].entries()) {
+    await expect(card).toContainText(`${step + 1} of 4`);
+    await expect(page.locator('.jl-tour-target')).toHaveClass(new RegExp(target));
+    await page.keyboard.press('Enter');
+  }
+  await expect(card).toHaveCount(0);
+  await expect(page.locator('.jl-tour-target')).toHaveCount(0);
+  await lab.command('jitlab:show-tour');
+  await page.keyboard.press('Escape');
+  await expect(card).toHaveCount(0);
+  const kept = await (await page.request.get('lab/api/settings/jitlab:panel')).json();
+  expect((kept as { settings: object }).settings).toMatchObject({ tour: false });
+});
+
 test('two notebooks and their kernels do not mix', async ({ lab }) => {
   await ready(lab);
   await lab.openBeside('live.ipynb');

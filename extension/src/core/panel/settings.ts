@@ -11,6 +11,8 @@ export interface Settings {
   announce: boolean;
   confirmWhatIf: boolean;
   openOnLoad: boolean;
+  /** On first use; false once it was seen. */
+  tour: boolean;
   /** Runs that the chooser lists. */
   runs: number;
 }
@@ -27,6 +29,7 @@ export const DEFAULTS: Settings = {
   announce: true,
   confirmWhatIf: false,
   openOnLoad: true,
+  tour: true,
   runs: 20
 };
 
