@@ -369,8 +369,8 @@ test('a tour of four steps is in the View menu, and when it was seen it does not
   await lab.command('jitlab:show-tour');
   await page.keyboard.press('Escape');
   await expect(card).toHaveCount(0);
-  const kept = await (await page.request.get('lab/api/settings/jitlab:panel')).json();
-  expect((kept as { settings: object }).settings).toMatchObject({ tour: false });
+  const kept = (await (await page.request.get('lab/api/settings/jitlab:panel')).json()) as { settings: object };
+  expect(kept.settings).toMatchObject({ tour: false });
 });
 
 test('two notebooks and their kernels do not mix', async ({ lab }) => {

@@ -33,7 +33,8 @@ def explored():
 def test_nothing_runs_before_it_is_asked_for():
     calls = []
     explored = jl.explorer(lambda x: calls.append(1) or x, 2.0)
-    assert calls == [] and explored.report is None and explored.status.value == "Nothing has run yet."
+    assert calls == [] and explored.report is None
+    assert explored.status.value == "Nothing has run yet. Set the arguments and press Run: the report comes here."
 
 
 def test_each_argument_has_the_control_of_its_kind(explored):
@@ -147,3 +148,14 @@ def test_widgets_share_one_script():
     states = [json.dumps(explored.views.view.get_state(), default=str) for explored in (first, second)]
     assert max(map(len, states)) < 3000
     assert len(first.views.view.renderer.code) > 20_000
+
+
+def test_a_host_gets_the_widget_as_plain_json(explored):
+    pytest.importorskip("anywidget")
+    explored.run()
+    view = explored.views.view
+    for model in (view, view.renderer):
+        json.dumps(model.get_state())  # raises TypeError for what would have to come beside it
+    assert view.get_state()["renderer"] == f"IPY_MODEL_{view.renderer.model_id}" and len(view.get_state()["_esm"]) < 1000
+    report = view.get_state()["report"]
+    assert report["version"] and report["verdict"]["lead"] == explored.report.verdict["lead"]
