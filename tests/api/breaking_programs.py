@@ -89,7 +89,7 @@ def try_finally():
         try:
             z = y * 2
         finally:
-            log.extend(["left"])  # <-
+            log.__iadd__(["left"])  # <-
         return z + 1
 
     return f, f, (x,), lambda: log
@@ -283,7 +283,7 @@ def list_kept_outside():
 
     def f(x):
         y = x * 2
-        kept.extend([y])  # <-
+        kept.__iadd__([y])  # <-
         return y + 1
 
     return f, f, (x,), lambda: kept
@@ -294,7 +294,7 @@ def closure_that_mutates():
     log = []
 
     def note(value):
-        log.extend([value])  # <-
+        log.__iadd__([value])  # <-
         return value
 
     def f(x):

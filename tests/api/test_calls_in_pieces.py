@@ -144,7 +144,7 @@ def test_each_call_of_a_piece_is_counted_once_and_its_capture_with_it(monkeypatc
     @jl.jit
     def waits(x):
         y = x * 2
-        log.extend([1])
+        log.__iadd__([1])
         return y + x.mean()
 
     for n in range(9):
@@ -462,7 +462,7 @@ def test_an_error_in_pieces_has_the_lines_that_python_shows(function):
 
 def test_of_a_piece_that_fails_the_statement_that_raises_is_the_one_to_tell_of():
     def fails(x, log, at):
-        log.extend([1])
+        log.__iadd__([1])
         a = x * 2
         b = a + 1
         c = b[at]

@@ -223,7 +223,7 @@ def test_a_call_in_pieces_decides_in_each_piece():
     def pieces(x):
         with jl.jit_scope(cut=("Exp", "Mul")):
             y = np.exp(x) * 2
-            kept.extend([1])
+            kept.__iadd__([1])
             z = np.exp(y) * 3
         return z
 
@@ -353,7 +353,7 @@ def test_a_scope_in_pieces_is_not_warned_of():
     def pieces(x, kept):
         with jl.jit_scope(cut=("Exp", "Mul")):
             y = np.exp(x) * 2
-            kept.extend([1])
+            kept.__iadd__([1])
             z = np.sqrt(y) + 3
         return z
 

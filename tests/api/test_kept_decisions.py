@@ -37,7 +37,7 @@ def helper(x):
 
 def f(x, log, box=None):
     y = helper(np.tanh(x)) + 1
-    log.extend([y.shape])
+    log.__iadd__([y.shape])
     return y * 2
 """
 X = np.linspace(0, 1, 10)
@@ -166,7 +166,7 @@ OTHERS = {
     "a helper": ("x * SCALE", "SCALE * x"),
     "a number that it reads": ("SCALE = 3", "SCALE = 3.0"),
     "a default": ("box=None", "box=0"),
-    "a name": ("log.extend([y.shape])", "log.extend([x.shape])"),
+    "a name": ("log.__iadd__([y.shape])", "log.__iadd__([x.shape])"),
 }
 
 
@@ -194,7 +194,7 @@ class Box:
 bound = functools.partial(inner, n=3)
 def made(k):
     def f(x, log, box=Box()):
-        log.extend([[{read}]])
+        log.__iadd__([[{read}]])
         return np.tanh(x) * k
     return f
 f = made({k})

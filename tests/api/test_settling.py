@@ -65,7 +65,7 @@ def in_pieces():
     @jl.jit
     def f(x):
         y = np.tanh(x) + 1
-        log.extend([float(y[0])])
+        log.__iadd__([float(y[0])])
         return y * 2
 
     return f, log
@@ -88,7 +88,7 @@ def test_what_is_faster_as_python_runs_as_python(plan):
     assert plan.ways[:FIRST_CALLS] == [COMPILED] * FIRST_CALLS
     assert decided < FIRST_CALLS + 2 * ENOUGH + 4  # later ones are not tried any more
     assert "  runs as Python up to 15 elements: 3.0 µs beside 9.0 µs compiled in pieces (5 calls each); " in str(f.ledger)
-    assert "each); because list.extend may do more than return a value (line " in str(f.ledger)
+    assert "each); because list.__iadd__ may do more than return a value (line " in str(f.ledger)
 
 
 def test_what_is_faster_compiled_stays_compiled(plan):
@@ -208,7 +208,7 @@ def test_exceptions_are_no_measure_and_happen_once(plan):
     @jl.jit
     def f(x, fails):
         y = np.tanh(x)
-        log.extend([y.shape])
+        log.__iadd__([y.shape])
         if fails:
             raise LookupError("mine")
         return y
@@ -229,7 +229,7 @@ def test_an_interrupt_is_no_measure(plan):
     @jl.jit
     def f(x, stops):
         y = np.tanh(x)
-        log.extend([y.shape])
+        log.__iadd__([y.shape])
         if stops:
             raise KeyboardInterrupt
         return y
@@ -301,13 +301,13 @@ def test_functions_in_pieces_that_call_others_are_pythons_too_while_better_code_
 
 def note_first(x, log):
     y = np.tanh(x) + 1
-    log.extend([float(y[0])])
+    log.__iadd__([float(y[0])])
     return y * 2
 
 
 def steps_of_two(x, log):
     y = note_first(np.exp(x), log)
-    log.extend([float(y[0])])
+    log.__iadd__([float(y[0])])
     return note_first(y, log) + 1
 
 
@@ -762,7 +762,7 @@ def test_a_decision_for_pieces_is_none_for_a_trace_of_other_calls(plan):
     @jl.jit
     def f(x, log):
         if log is not None:
-            log.extend([float(x[0])])
+            log.__iadd__([float(x[0])])
         return x * 2
 
     f(np.ones(3), None)  # captured whole, and still undecided
@@ -781,11 +781,11 @@ def test_what_runs_as_python_says_why_it_is_in_pieces_and_where(plan):
     @jl.jit
     def f(x):
         y = np.tanh(x) + 1
-        log.extend(["called"])
+        log.__iadd__(["called"])
         return y * 2
 
     plan.takes.update({COMPILED: 9000, PYTHON: 3000})
     for _ in range(30):
         f(np.ones(10))
     line = f.python_function.__code__.co_firstlineno + 3
-    assert f"because list.extend may do more than return a value (line {line})" in str(f.ledger)
+    assert f"because list.__iadd__ may do more than return a value (line {line})" in str(f.ledger)

@@ -303,7 +303,7 @@ def test_scope_in_a_cell_marks_its_operations():
 
 def test_scope_with_an_effect_inside_is_cut_into_pieces_that_keep_it():
     names = namespace() | {"jl": jl, "out": []}
-    result = run_cell("with jl.jit_scope(True):\n    b = v * 2\n    out.extend([1])\n    c = b - 1", names, "<scope2>")
+    result = run_cell("with jl.jit_scope(True):\n    b = v * 2\n    out.__iadd__([1])\n    c = b - 1", names, "<scope2>")
     nodes = [node for trace in result.traces for node in trace.graph.nodes if node.op.name in ("Mul", "Sub")]
     assert [node.attrs["_XlaScope"] for node in nodes] == ["jit_scope_0", "jit_scope_0"]
     assert names["c"].tolist() == [-1, 1, 3, 5, 7] and [code for code, _, _ in result.statements] == ["effect"]
@@ -434,7 +434,7 @@ def test_numpy_in_a_statement_is_captured_though_python_runs_the_rest(source):
 
 def test_work_before_a_store_is_one_piece_with_what_is_stored():
     names = namespace() | {"out": []}
-    result = run_cell("a = v * 2\nout.extend([np.tanh(a).sum()])\nb = a + 1", names, "<joined>")
+    result = run_cell("a = v * 2\nout.__iadd__([np.tanh(a).sum()])\nb = a + 1", names, "<joined>")
     first, second = result.traces
     assert [node.op.name for node in first.graph.nodes if node.op.name in ("Mul", "Tanh", "Sum")] == ["Mul", "Tanh", "Sum"]
     assert [node.op.name for node in second.graph.nodes if node.op.name == "AddV2"] == ["AddV2"]

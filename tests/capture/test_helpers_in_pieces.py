@@ -30,7 +30,7 @@ def f(x, log):
     "three deep": """
 def inner(v, log):
     w = np.tanh(v) * 2
-    log.extend([len(w)])
+    log.__iadd__([len(w)])
     return np.exp(w) + v
 
 def middle(v, log):

@@ -490,6 +490,9 @@ class Writer:
             f"{v} = told(told({x}, 1) + 1, 2)", f"LOG.append({x})\n{x}[...] = {d.choice(['1', y])}", f"print({x})\n{x} += 1",
             f"for q in range(3):\n    {x} = {x} + q\n    print(q, {x}.sum())\n    LOG.append({x})", f"LOG[9] = {x}",
             f"try:\n    LOG.append({x})\n    LOG[99] = {y}\nexcept IndexError as e:\n    print(e)",
+            f"BOX.n = {x}.shape[0]\nBOX.n += {x}.max()\n{v} = BOX.n + {x}", f"BOX.x = {x} * 1\nBOX.x += {d.choice(['1', x])}",
+            f"LOG.extend([{x}, {y}.sum()])", f"LOG.extend({x})", f"STORE.update(k={x}, s={y}.sum())", "LOG.clear()",
+            f"STORE.setdefault('d', {x})", f"STORE['c'] = {x}.shape[0]\nSTORE['c'] += {y}.sum()",
             f"BOX.x = {x}\nBOX.double()", f"print('%s %d' % ({x}.shape, {x}.ndim), str({x}.sum()))", f"LOG.append([{x}, {y}])",
         ]  # fmt: skip
 
@@ -512,14 +515,17 @@ class Writer:
             f"if {e} > 6:\n    {d.choice(['break', 'continue'])}", f"{x} = {x} + 1", f"{x}[0] = {i}", f"w[0] = {i}",
             f"{own}.append({e})", f"{own}.append({made})", f"{own}.append(({i}, {e}))", "t = len(LOG)",
             "t = STORE.get('last', 0)", f"told({x}, {i})", f"t = len({own})", f"LOG[{i}] = {e}", f"{x} = {made}",
-            f"LOG.append({made})\n{x} = {x} + 1",
+            f"LOG.append({made})\n{x} = {x} + 1", f"BOX.n += {e}", f"BOX.n = BOX.n * 2 - {e}", "t = t + BOX.n", "BOX.n -= 1",
+            f"LOG.extend([{e}, {i}])", f"LOG.extend({x})", f"STORE.update(last={made}, n={e})", f"STORE.setdefault({i}, {e})",
+            f"STORE['c'] += {e}", f"{own}.extend([{e}])", f"t = {own}[-1]", f"print({i}, BOX.n)",
         ])  # fmt: skip
 
     def told_in_turns(self) -> str:
         """A loop that is rolled, or a branch, which prints and stores."""
         x, own, d = self.pick((1,)), self.new(), self.draw
         body = "\n".join(self.turn(x, "i", own) for _ in range(d.randint(1, 4)))
-        start = f"t, w, {own}, i = {d.choice(['0', '0.0', f'{x}[0]'])}, {x} * 1, [], 3\n"
+        held = f"BOX.n = {d.choice(['0', '0.5', f'{x}[0]', 'True', f'{x}.shape[0]'])}\nSTORE['c'] = {d.choice(['0', '1.5'])}\n"
+        start = f"{held if d.random() < 0.5 else ''}t, w, {own}, i = {d.choice(['0', '0.0', f'{x}[0]'])}, {x} * 1, [], 3\n"
         if d.random() < 0.25:
             otherwise = f"\nelse:\n{indented(self.turn(x, 'i', own))}" if d.random() < 0.5 else ""
             return f"{start}if {self.test()}:\n{indented(body)}{otherwise}"

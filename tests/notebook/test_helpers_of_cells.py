@@ -12,7 +12,7 @@ from tests.notebook.shells import new_shell
 DEFINED = """\
 def loss(v, by=2):
     e = np.exp(-v) * by
-    seen.extend([len(v)])
+    seen.__iadd__([len(v)])
     return np.log(e + 1).mean()
 """
 CALLS = "%%jit\ny = np.tanh(x)\nz = loss(y) + 1\nw = z * 2"
@@ -57,7 +57,7 @@ def test_its_pieces_are_in_the_cells_report(shell):
         np.testing.assert_allclose(shell.user_ns["w"], value(shell))
         assert shell.user_ns["seen"] == [5] * n
         assert any("loss" in title for title in functions(shell)), functions(shell)
-        assert [statement["text"].strip() for statement in report(shell)["statements"]] == ["seen.extend([len(v)])"]
+        assert [statement["text"].strip() for statement in report(shell)["statements"]] == ["seen.__iadd__([len(v)])"]
     assert not [name for name in shell.user_ns if name.startswith("__jl_")]
 
 

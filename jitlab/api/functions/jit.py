@@ -54,8 +54,7 @@ from jitlab.capture import (
     spans,
 )
 from jitlab.capture.drivers.calls import received
-from jitlab.capture.drivers.piece_traces import OTHERS, USELESS, useless
-from jitlab.capture.drivers.pieces import RECEIVING
+from jitlab.capture.drivers.piece_traces import OTHERS, RECEIVING, USELESS, useless
 from jitlab.capture.drivers.trace import BY_DATA, outgrow, recorded_anew, usable
 from jitlab.capture.effort import TOO_MUCH, at_most
 from jitlab.capture.positions import PACKAGE

@@ -41,8 +41,8 @@ from jitlab.support.later import Later
 from jitlab.support.lazy import OfEach
 from jitlab.support.lazy_dataclass import dataclass
 
-from .piece_traces import CellStructure, EndPiece, PieceTrace, Receiver, check_stream, finish_piece, may_receive
-from .pieces import RECEIVING, CellCapture
+from .piece_traces import RECEIVING, CellStructure, EndPiece, PieceTrace, Receiver, check_stream, finish_piece, may_receive
+from .pieces import CellCapture
 from .trace import NOTHING, Build
 
 if TYPE_CHECKING:

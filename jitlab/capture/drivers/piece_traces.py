@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import field
@@ -218,13 +219,18 @@ class Receiver:
         self.value, self.place, self.text = value, place, text
 
 
-#: Containers that get something without being read, by the methods (or "item") that give it.
-RECEIVERS: dict[str, tuple[type, ...]] = {"append": (list,), "insert": (list,), "add": (set,), "item": (list, dict)}
+#: Containers that may get something without being read.
+RECEIVING = (list, dict, set, deque)
+#: Those that get something without being read, by the methods (or "item") that give it.
+RECEIVERS: dict[str, tuple[type, ...]] = {
+    "append": (list, deque), "insert": (list,), "extend": (list, deque), "appendleft": (deque,), "add": (set,),
+    "discard": (set,), "item": (list, dict), "update": (dict,), "setdefault": (dict,), "clear": (list, dict, set, deque),
+}  # fmt: skip
 
 
 def may_receive(value: Any, uses: Sequence[tuple[tuple[Any, ...], str]]) -> bool:
     """Is each container that gets something one that does so without code of anybody's?"""
-    return type(value) in (list, dict, set) and all(type(_under(value, keys)) in RECEIVERS[kind] for keys, kind in uses)
+    return type(value) in RECEIVING and all(type(_under(value, keys)) in RECEIVERS[kind] for keys, kind in uses)
 
 
 def _under(value: Any, keys: Sequence[Any]) -> Any:

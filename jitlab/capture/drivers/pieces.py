@@ -52,7 +52,17 @@ from jitlab.support.containers import CONTAINERS, of_items
 from jitlab.support.later import Later
 from jitlab.support.transactions import contextmanager
 
-from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, Receiver, StaticNeeded, StoresOutside
+from .piece_traces import (
+    RECEIVING,
+    CellStructure,
+    EndPiece,
+    MovingView,
+    Namespace,
+    PieceTrace,
+    Receiver,
+    StaticNeeded,
+    StoresOutside,
+)
 from .trace import Run, Trace
 
 if TYPE_CHECKING:
@@ -65,8 +75,6 @@ Executor = Callable[[Trace], Run]
 #: Traces of one piece, or of calls of one kind, after which it runs as Python: it changes more often than it repeats.
 MOST_TRACES = 16
 
-#: Containers that may get something without being read.
-RECEIVING = (list, dict, set)
 _ADDED = frozenset({LOOP, EFFECT, GIVEN})
 
 #: The modules that run what is captured: what is above them on the stack is not.

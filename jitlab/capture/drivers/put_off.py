@@ -33,7 +33,7 @@ from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.runtime_checks import Check
 from jitlab.support.lazy_dataclass import dataclass
 
-from .piece_traces import RECEIVERS, EndPiece, Given, Namespace, Receiver, StoresOutside
+from .piece_traces import RECEIVERS, RECEIVING, EndPiece, Given, Namespace, Receiver, StoresOutside
 from .trace import Build, Structure
 from .turns import Field, Made, Same, Together, Turns, Unlogged, at_root, blocks_of_turn, in_loop, is_handed_on, may_log
 
@@ -70,9 +70,15 @@ class Token:
     is_text: bool
     receiver: Any = None
     attribute: str = ""
-    keys_from: int = 0  # the values from here on are keys
+    hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
+    is_filled: bool = False  # what the value holds is given
     is_own: bool = False  # the receiver is a list that the call makes and gives: nobody can tell
     loaded: Any = None  # of `owner.name op= v`: what stood there
+
+    @property
+    def is_shown(self) -> bool:
+        """Are the values looked at when they are given out, and not kept?"""
+        return self.is_text or self.is_filled or self.kind == "print"
 
     def put_off(self, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         self.putting.add(self, effect, values, around)
@@ -119,7 +125,7 @@ class PutOff:
 
     # ---- may it be put off?
     def token(self, what: tuple[Any, ...], receiver: Any) -> Token | None:
-        kind, attribute, keys, _, is_text, _, keys_from = what
+        kind, attribute, keys, _, is_text, _, hashed, is_filled = what
         if self.capture.blocks and not may_log(self.capture):
             return None
         if kind == "print":
@@ -129,7 +135,7 @@ class PutOff:
         first = receiver if isinstance(receiver, Receiver) else self._held(receiver, attribute) if attribute else None
         if first is None or not self._receives(first, keys, kind):
             return None
-        return Token(self, kind, is_text, first, keys_from=keys_from)
+        return Token(self, kind, is_text, first, hashed=hashed, is_filled=is_filled)
 
     def of_own_list(self, what: tuple[Any, ...], receiver: list[Any]) -> Token | None:
         """The same for a list that the call makes and gives."""
@@ -206,7 +212,7 @@ class PutOff:
         if not _looks_up_plainly(type(owner)) or _in_class(type(owner), name) is not None:
             return None
         value = fields[name]
-        if type(value) not in (list, dict, set):
+        if type(value) not in RECEIVING:
             return None
         self.found.add((id(owner), name))
         return Receiver(value, Place(f"{place.code}.{name}", lambda: value, "attribute"), f"{type(owner).__name__}.{name}")
@@ -221,7 +227,7 @@ class PutOff:
             place = found.place.item(key, self.capture.constants.text(key))
             found = Receiver(value[key], place, f"{found.text}[{key!r}]")
             levels.append(found)
-        if any(type(level.value) not in (list, dict, set) or self._is_read(level.value) for level in levels):
+        if any(type(level.value) not in RECEIVING or self._is_read(level.value) for level in levels):
             return False
         if type(found.value) not in RECEIVERS[kind] or (in_loop(self.capture) and id(found.value) in self.found):
             return False
@@ -247,7 +253,9 @@ class PutOff:
             self._check_carried(token.receiver, token.attribute)
         if capture.blocks:
             capture.effects.undo.append(partial(self.rollback, self.mark()))
-        shown = token.is_text or token.kind == "print"
+        if token.is_filled and not _gives_items(token.kind, values[0]):
+            raise self._refusal(token.kind, token.receiver)
+        shown = token.is_shown
         structure = capture.structure()
         if token.is_own:
             self.filled[id(token.receiver)] = token.receiver
@@ -258,7 +266,7 @@ class PutOff:
         code = effect.__code__.replace(co_name=around.co_name, co_qualname=around.co_qualname)
         function = types.FunctionType(code, effect.__globals__, around.co_name)
         receiver = token.receiver
-        hashed = [token.kind in ("add", "item") and n >= token.keys_from for n in range(len(values))]
+        hashed = [token.hashed[0] <= n < token.hashed[1] for n in range(len(values))]
         if capture.blocks:
             self._log(token, function, values, hashed, structure)
         else:
@@ -310,7 +318,7 @@ class PutOff:
         turns = self.effects[-1]
         assert isinstance(turns, Turns)
         log = turns.log()
-        shown = token.is_text or token.kind == "print"
+        shown = token.is_shown
 
         def made(value: Any, is_hashed: bool) -> Made:
             if isinstance(value, (Tensor, Symbolic)):
@@ -456,7 +464,7 @@ class PutOff:
         if kind in ("attribute", "item"):
             owner = owner.value if isinstance(owner, Receiver) else owner
             return StoresOutside("effect", "stores", source, owner=a_kind(owner))
-        name = "print" if kind == "print" else f"{'set' if kind == 'add' else 'list'}.{kind}"
+        name = "print" if kind == "print" else f"{RECEIVERS[kind][0].__name__}.{kind}"
         return EndPiece("effect", "does_more", source, name=name)
 
     # ---- the trace
@@ -506,6 +514,13 @@ def number_type(x: Any) -> LeafType:
     if not is_number(x):
         raise Unlogged
     return leaf_type(x)
+
+
+def _gives_items(kind: str, x: Any) -> bool:
+    """Does it give its items without code of anybody's, and no views of itself?"""
+    if isinstance(x, Tensor):
+        return kind == "extend" and x.ndim == 1
+    return type(x) is dict if kind == "update" else type(x) in (list, tuple, str)
 
 
 def _looks_up_plainly(kind: type) -> bool:

@@ -28,8 +28,12 @@ from .flow_rewrite import EFFECT, GIVEN, function_node, parameters, placed
 
 #: What stands for the container that gets something, or the object.
 RECEIVER = "__jl_receiver__"
-#: Methods of lists and sets that only take what they are given, with the number of their arguments.
-TAKING = {"append": 1, "add": 1, "insert": 2}
+#: Methods of containers that only take what they are given, with the number of their arguments; and how many of those, from the
+#: first one on, are looked up.
+TAKING = {
+    "append": 1, "add": 1, "insert": 2, "extend": 1, "update": 1, "setdefault": 2, "discard": 1, "clear": 0, "appendleft": 1,
+}  # fmt: skip
+_LOOKED_UP = {"add": 1, "discard": 1, "setdefault": 1}
 _TEXTS = frozenset({"str", "repr", "format"})
 _OPTIONS = frozenset({"sep", "end", "flush"})
 _NEVER = (
@@ -51,7 +55,8 @@ class Giving:
     values: list[ast.expr]
     later: ast.stmt
     is_text: bool  # a text is made of values
-    keys_from: int = 0  # the values from here on are keys
+    hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
+    is_filled: bool = False  # the items of its value are given
     is_own: bool = False  # it appends to a list of which `own_lists` knows
 
 
@@ -71,7 +76,7 @@ def giving(node: ast.stmt) -> Giving | None:
         call = node.value
         if isinstance(call.func, ast.Name) and call.func.id == "print":
             return _printing(node, call)
-        if isinstance(call.func, ast.Attribute) and TAKING.get(call.func.attr) == len(call.args) and not call.keywords:
+        if isinstance(call.func, ast.Attribute) and _takes(call.func.attr, call):
             return _taking(node, call, call.func)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return _storing(node, node.targets[0])
@@ -90,15 +95,27 @@ def _printing(node: ast.Expr, call: ast.Call) -> Giving | None:
     return parts.giving("print", None, later, is_text=True)
 
 
+def _takes(name: str, call: ast.Call) -> bool:
+    if name == "update" and call.keywords:
+        return not call.args and all(keyword.arg for keyword in call.keywords)
+    return TAKING.get(name) == len(call.args) and not call.keywords
+
+
 def _taking(node: ast.Expr, call: ast.Call, function: ast.Attribute) -> Giving | None:
-    found = _receiver(function.value)
+    found, name = _receiver(function.value), function.attr
     if found is None:
         return None
-    parts = _Parts()
-    args = [parts.of(arg) for arg in call.args]
-    func = ast.copy_location(ast.Attribute(found[3], function.attr, ast.Load()), function)
-    later = ast.copy_location(ast.Expr(ast.copy_location(ast.Call(func, args, []), call)), node)
-    return parts.giving(function.attr, found, later)
+    parts, args, ends = _Parts(), [], [0]
+    for arg in call.args:
+        args.append(parts.items(arg) if name in ("extend", "update") else parts.of(arg))
+        ends.append(len(parts.values))
+    keywords = [ast.copy_location(ast.keyword(k.arg, parts.of(k.value)), k) for k in call.keywords]
+    func = ast.copy_location(ast.Attribute(found[3], name, ast.Load()), function)
+    later = ast.copy_location(ast.Expr(ast.copy_location(ast.Call(func, args, keywords), call)), node)
+    made = parts.giving(name, found, later)
+    if made is not None:
+        made.hashed = 0, ends[_LOOKED_UP.get(name, 0)]
+    return made
 
 
 def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
@@ -120,8 +137,8 @@ def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
     else:
         return None
     made_of = parts.giving(kind, found, ast.copy_location(ast.Assign([place], value), node))
-    if made_of is not None:
-        made_of.keys_from = keys_from
+    if made_of is not None and kind == "item":
+        made_of.hashed = keys_from, len(parts.values)
     return made_of
 
 
@@ -166,13 +183,15 @@ class _Parts:
         self.builtins = set(names)
         self.values: list[ast.expr] = []
         self.is_text = self.is_unfit = False
+        self.is_filled = False  # what a value holds is given, not the value
 
     def giving(self, kind: str, found: _Found | None, later: ast.stmt, *, is_text: bool = False) -> Giving | None:
         if self.is_unfit or any(_has(value, *_NEVER) for value in self.values):
             return None
         root, attribute, keys, _ = found or (None, None, (), None)
         return Giving(
-            kind, tuple(sorted(self.builtins)), root, attribute, keys, self.values, later, is_text or self.is_text
+            kind, tuple(sorted(self.builtins)), root, attribute, keys, self.values, later, is_text or self.is_text,
+            is_filled=self.is_filled,
         )  # fmt: skip
 
     def of(self, node: ast.expr) -> ast.expr:
@@ -206,6 +225,16 @@ class _Parts:
             case ast.BinOp(op=ast.Add()) if _is_text(node.left) or _is_text(node.right):
                 return ast.copy_location(ast.BinOp(self.of(node.left), node.op, self.of(node.right)), node)
         self.is_unfit |= self.is_text and not _changes_nothing(node)
+        return self.value(node)
+
+    def items(self, node: ast.expr) -> ast.expr:
+        """What gives its items: a list, tuple or dict that is written there is made later."""
+        match node:
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return ast.copy_location(ast.List([self.of(item) for item in items], ast.Load()), node)
+            case ast.Dict() if all(isinstance(key, ast.Constant) for key in node.keys):
+                return ast.copy_location(ast.Dict(node.keys, [self.of(value) for value in node.values]), node)
+        self.is_filled = True
         return self.value(node)
 
     def value(self, node: ast.expr) -> ast.expr:
@@ -321,7 +350,9 @@ def with_later(
     if found.kind == "attribute":
         assert isinstance(found.later, ast.Assign) and isinstance(found.later.targets[0], ast.Attribute)
         attribute = found.later.targets[0].attr = mangled(found.later.targets[0].attr)
-    told: Any = (found.kind, attribute, found.keys, found.builtins, found.is_text, found.is_own, found.keys_from)
+    told: Any = (
+        found.kind, attribute, found.keys, found.builtins, found.is_text, found.is_own, found.hashed, found.is_filled
+    )  # fmt: skip
     what = ast.Constant(told)
     is_container = found.attribute is None and found.kind != "attribute"
     receiver = ast.Constant(None) if found.root is None else (root if is_container else visited)(found.root)
