@@ -531,6 +531,8 @@ _NEVER_ARRAYS = frozenset(
 def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call in the user's program, decided by who is called."""
     capture.spend(CALL_NS)
+    if capture.has_receivers:
+        capture.check_passed(function, args, kwargs)
     owner = getattr(function, "__self__", None)
     if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
         function = getattr(capture.value(owner), function.__name__)

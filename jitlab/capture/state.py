@@ -362,6 +362,9 @@ class Capture(Arrays):
     def receiver(self, name: str) -> Any:
         """A container under a name that is not local, to which the program gives something."""
 
+    def check_passed(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A call comes next, while containers that only get something are among the arguments of the program."""
+
     def gives_out(self, what: tuple[Any, ...], builtins: tuple[Any, ...], receiver: Any) -> Any:
         """Who may put a statement off that only gives something out; None: it is done now, as any other."""
         return None

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from jitlab.capture.guards.objects import KEPT
 from jitlab.capture.guards.signature import TooDeep
 from jitlab.capture.hooks import HOOKS, call_user
 from jitlab.capture.numpy_calls.draws import begin, makes_generator
-from jitlab.capture.numpy_calls.numpy_traits import full_name, is_foreign
+from jitlab.capture.numpy_calls.numpy_traits import a_kind, full_name, is_foreign
 from jitlab.capture.refusals import Refusal
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import frame_call
@@ -146,6 +148,7 @@ class CallCapture(CellCapture):
         self.keep.append(value)
         self.current_argument = name
         if name in self.received and may_receive(value, self.received[name]):
+            self.has_receivers = True
             return self.received_under((-1, name), Receiver(value, Place(f"a[{n}]", lambda: value, "argument"), name))
         return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, "argument"), value)
 
@@ -167,6 +170,14 @@ class CallCapture(CellCapture):
             if known is not None and known is not place:
                 kind, want = "alias", (known.code,)
         super()._depend(key, leaf, place, kind, want, **number)
+
+    def check_passed(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A container that only gets something is passed to a function that only gives it something."""
+        code = function.__code__ if type(function) is types.FunctionType else None
+        names = () if code is None else code.co_varnames[: code.co_argcount]
+        for name, x in (*zip_longest(names, args[: len(names)]), *kwargs.items(), *(("", x) for x in args[len(names) :])):
+            if isinstance(x, Receiver) and (name not in (uses := received(function)) or not may_receive(x.value, uses[name])):
+                raise EndPiece("effect", "reads_given", owner=a_kind(x.value))
 
     def effect(self, function: Any, owner: Any) -> None:
         if function is not np.errstate:  # the syntax has been seen: it only asks for silence
@@ -280,6 +291,8 @@ def refused_syntax(root: ast.AST, filename: str, line: int) -> Refusal | None:
 
 
 _received: OfEach[Any] = OfEach()
+#: So many functions, each called by the one before, are looked at for what becomes of an argument.
+MOST_PASSED = 4
 
 
 def received(function: Any) -> Received:
@@ -288,9 +301,28 @@ def received(function: Any) -> Received:
     return _received.of(function.__code__, _only_received, function) if isinstance(function, types.FunctionType) else {}
 
 
-def _only_received(function: types.FunctionType) -> Received:
+def _only_received(function: types.FunctionType, callers: tuple[types.CodeType, ...] = ()) -> Received:
     found = find_definition(function)
-    return effect_statements.only_received(found[0].body) if found is not None and isinstance(found[0], ast.FunctionDef) else {}
+    if found is None or not isinstance(found[0], ast.FunctionDef):
+        return {}
+    return effect_statements.only_received(found[0].body, partial(_passed_on, function, (*callers, function.__code__)))
+
+
+def _passed_on(
+    function: types.FunctionType, callers: tuple[types.CodeType, ...], call: ast.Call
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The names that a call in a function passes to one that only gives them something, and what that does with each."""
+    if not isinstance(call.func, ast.Name) or any(isinstance(x, ast.Starred) for x in call.args) or len(callers) > MOST_PASSED:
+        return
+    callee = function.__globals__.get(call.func.id)
+    if type(callee) is not types.FunctionType or callee.__code__ in callers:
+        return
+    uses, code = _only_received(callee, callers), callee.__code__
+    given = [*zip(code.co_varnames[: code.co_argcount], call.args, strict=False)]
+    given += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    for name, value in given:
+        if name in uses and isinstance(value, ast.Name):
+            yield value.id, uses[name]
 
 
 def first_use(function: Any, name: str) -> Source | None:

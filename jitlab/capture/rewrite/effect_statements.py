@@ -18,7 +18,7 @@ import ast
 import builtins
 import copy
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from jitlab.support import trees
@@ -279,9 +279,14 @@ def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
 Received = Mapping[str, Sequence[tuple[tuple[Any, ...], str]]]
 
 
-def only_received(nodes: Sequence[ast.AST]) -> Received:
+#: The names that a call passes to a function which only gives them something, and what that does with each.
+PassedOn = Callable[[ast.Call], Iterable[tuple[str, Sequence[tuple[tuple[Any, ...], str]]]]]
+
+
+def only_received(nodes: Sequence[ast.AST], passed_on: PassedOn = lambda call: ()) -> Received:
     """The names that are read in these statements as receivers alone: what stands under them only gets something."""
     reads: Counter[str] = Counter()
+    uses_of: Counter[str] = Counter()
     received: dict[str, list[tuple[tuple[Any, ...], str]]] = {}
     for node in nodes:
         for part in trees.walk(node):
@@ -293,7 +298,12 @@ def only_received(nodes: Sequence[ast.AST]) -> Received:
                 found = giving(part)
                 if found is not None and found.root is not None and found.attribute is None and found.kind != "attribute":
                     received.setdefault(found.root.id, []).append((found.keys, found.kind))
-    return {name: uses for name, uses in received.items() if len(uses) == reads[name]}
+                    uses_of[found.root.id] += 1
+            elif isinstance(part, ast.Call):
+                for name, uses in passed_on(part):
+                    received.setdefault(name, []).extend(uses)
+                    uses_of[name] += 1
+    return {name: uses for name, uses in received.items() if uses_of[name] == reads[name]}
 
 
 def own_lists(function: ast.FunctionDef, made: Collection[str]) -> frozenset[str]:
