@@ -484,7 +484,7 @@ def test_a_helper_of_which_nothing_is_compiled_is_pythons(monkeypatch):
 
 def test_a_caller_stays_in_pieces_for_what_its_helper_compiles(monkeypatch):
     monkeypatch.setattr(jl.config, "settle", "model")
-    text = "def helper(v, log):\n    log.append(1)\n" + "    v = np.tanh(v @ v) * 2\n" * 20 + "    return v\n"
+    text = "def helper(v, log):\n    log.__iadd__([1])\n" + "    v = np.tanh(v @ v) * 2\n" * 20 + "    return v\n"
     f = jl.jit(made(text + "def f(x, log):\n    return helper(x, log)\n")["f"])
     x = np.full((60, 60), 0.1)
     for _ in range(20):
