@@ -315,14 +315,14 @@ def attribute_set_by_name():
 
 
 @program
-def attribute_counted_up():
-    box = Box()
+def item_counted_up():
+    counts = {"n": 0}
 
     def f(x):
-        box.n += 1  # <-
+        counts["n"] += 1  # <-
         return x * 2
 
-    return f, f, (x,), lambda: box.n
+    return f, f, (x,), lambda: counts
 
 
 @program
