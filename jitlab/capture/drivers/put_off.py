@@ -153,7 +153,8 @@ class PutOff:
         if not isinstance(getattr(owner, "__dict__", None), dict) or not _looks_up_plainly(kind):
             return False
         found, sets = _in_class(kind, name), _in_class(kind, "__setattr__")
-        return sets is _in_class(object, "__setattr__") and (found is None or not hasattr(type(found), "__set__"))
+        stores_plainly = any(sets is _in_class(base, "__setattr__") for base in _PLAIN)
+        return stores_plainly and (found is None or not hasattr(type(found), "__set__"))
 
     def _check_carried(self, owner: Any, name: str) -> None:
         """A turn that reads what the one before has stored takes it from there, where it is a number."""
@@ -524,7 +525,11 @@ def _gives_items(kind: str, x: Any) -> bool:
 
 
 def _looks_up_plainly(kind: type) -> bool:
-    return _in_class(kind, "__getattribute__") is _in_class(object, "__getattribute__")
+    return any(_in_class(kind, "__getattribute__") is _in_class(base, "__getattribute__") for base in _PLAIN)
+
+
+#: Classes whose own ways of finding and storing attributes do that and nothing else.
+_PLAIN = (object, types.SimpleNamespace)
 
 
 def _in_class(kind: type, name: str) -> Any:
