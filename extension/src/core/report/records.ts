@@ -121,7 +121,7 @@ export const readClusterListing = (v: Json) => ({ stage: text(v.stage), lines: r
   share: number(v.share), absorbed: records(v.absorbed).map(readAbsorbedOp), note: text(v.note) });
 export const readCodeLine = (v: Json) => ({ text: text(v.text), /** places */ at: positions(v.at), ops: texts(v.ops),
   kernel: text(v.kernel) || null, noise: flag(v.noise) });
-export const readAbsorbedOp = (v: Json) => ({ op: text(v.op), text: text(v.text) });
+export const readAbsorbedOp = (v: Json) => ({ op: text(v.op), into: texts(v.into), text: text(v.text) });
 export const readRunsCompared = (v: Json) => ({ run: number(v.run), against: maybe(v.against, readComparedWith),
   rows: records(v.rows).map(readComparedPart), planChanges: records(v.plan_changes).map(readPlanChange),
   retraces: readCounts(record(v.retraces)), samples: numbers(v.samples),
