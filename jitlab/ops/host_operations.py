@@ -44,16 +44,16 @@ class HostCall(Operation, eq=False):
     by_data: tuple[str, ...] = ()  # symbols of the lengths in `types` that the data decide
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_name", "".join(w[:1].upper() + w[1:] for w in self.word.split("_")))
+        object.__setattr__(self, "_name", "".join(w[:1].upper() + w[1:] for w in (self.label or self.word).split("_")))
 
     @property
     def name(self) -> str:
-        """The function's name in CamelCase: argpartition -> Argpartition."""
+        """The contract's, or the function's name in CamelCase: argpartition -> Argpartition."""
         return self._name
 
     @property
     def word(self) -> str:
-        return self.label or getattr(self.function, "__name__", type(self.function).__name__)
+        return getattr(self.function, "__name__", type(self.function).__name__)
 
     @property
     def has_effects(self) -> bool:  # type: ignore[override]
