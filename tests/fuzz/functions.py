@@ -531,7 +531,7 @@ class Writer:
             return f"{start}if {self.test()}:\n{indented(body)}{otherwise}"
         if d.random() < 0.25:
             test = d.choice(["i < 23", f"i < 23 and {x}.sum() < 90", "True"])
-            body = f"i += 1\n{body}\nif i > 25:\n    break"
+            body = f"i += 1\nif i > 25:\n    break\n{body}"  # first: the body may go on with the next turn
             return f"{start}while {test}:\n{indented(body)}"
         over = d.choice(["range(18)", f"range(len({x}) * 4)", "range(40, 0, -2)", f"range(3, len({x}) * 3 + 5)"])
         otherwise = "\nelse:\n    print('else', t)" if d.random() < 0.15 else ""
