@@ -312,7 +312,7 @@ def number_in_while(x):
         (dtypes_differ, TypeError, "'y' has dtype int32 in the main branch, but dtype float32 in the else branch"),
         (structures_differ, TypeError, "'y' must have the same nested structure in the main and else branches"),
         (one_returns, ValueError, "the else branch must also have a return statement."),
-        (number_as_condition, ValueError, "condition of if statement expected to be `tf.bool` scalar"),
+        (number_as_condition, ValueError, "condition of if statement expected to be `bool` scalar"),
         (dtype_changes_in_a_loop, TypeError, "'y' has dtype int32 before the loop, but dtype float64 after one iteration"),
         (structure_changes_in_a_loop, TypeError, "does not have the same nested structure after one iteration"),
         (none_at_the_end, ValueError, "is None at the end of the iteration"),

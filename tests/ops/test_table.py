@@ -102,11 +102,11 @@ LEFT_TO_NUMPY = [
     (lambda x, mask, k: F[np.add](x, x, x), "out"),
     (lambda x, mask, k: F[np.add](x, x, nonsense=1), "does not know"),
     (lambda x, mask, k: F[np.sum](x, nonsense=1), "does not know"),
-    (lambda x, mask, k: F[np.zeros](k), "traced"),
+    (lambda x, mask, k: F[np.zeros](k), "known only at run time"),
     (lambda x, mask, k: F[np.arange](k), "depends on the data"),
     (lambda x, mask, k: F[np.where](mask), "depends on the data"),
     (lambda x, mask, k: M["__getitem__"](x, mask), "depends on the data"),
-    (lambda x, mask, k: M["__getitem__"](x, slice(k)), "traced"),
+    (lambda x, mask, k: M["__getitem__"](x, slice(k)), "known only at run time"),
     (lambda x, mask, k: F[np.repeat](x, k), "each element"),
     (lambda x, mask, k: F[np.add](x, np.longdouble(1)), "longdouble|float128"),
     (lambda x, mask, k: F[np.add](x, "text"), "class str"),
@@ -114,9 +114,9 @@ LEFT_TO_NUMPY = [
     (lambda x, mask, k: M["astype"](x, object), "dtype object"),
     (lambda x, mask, k: O["__pow__"](k, k), "negative"),
     (lambda x, mask, k: F[np.concatenate](x), "sequence"),
-    (lambda x, mask, k: F[np.linalg.eigvals](np.eye(3)), "eigenvalues"),
+    (lambda x, mask, k: F[np.linalg.eigvals](np.eye(3)), "real or complex numbers depends"),
     (lambda x, mask, k: F[max](x), "one array"),
-    (lambda x, mask, k: F[max](k, 1.5), "different dtypes"),
+    (lambda x, mask, k: F[max](k, 1.5), "the dtype of Python.s max or min"),
 ]
 
 
