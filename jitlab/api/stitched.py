@@ -115,7 +115,9 @@ class Stitched:
     def __init__(self, body: Body, again: Callable[[], Callable[[], None] | None]) -> None:
         code, pieces = stitched_code.written(body)
         self._abouts: list[About] = []  # what notes of statements are about
-        told, _ = stitched_code.written(body, self._number)
+        told, as_told = stitched_code.written(body, self._number)
+        if as_told != pieces:  # another thread has taken statements apart meanwhile
+            raise Unwritten
         self.misses, self.again = 0, again
         self.pieces = [Piece(at, self.missed) for at in pieces]
         known = {piece.at.name: piece.cell for piece in self.pieces}
