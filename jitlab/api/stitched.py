@@ -7,6 +7,7 @@ import ctypes
 import time
 import types
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from jitlab.capture.rewrite.stitched_code import PieceAt, Unwritten
 from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
 from jitlab.ops.random_draws import set_random_states
 from jitlab.runtime import Executable
+from jitlab.support import native_call_log
 from jitlab.support.native_call_log import About
-from jitlab.support.native_call_log import statement as statement_about
 
 #: What a piece gives that does not serve.
 _NONE: Any = type("NotServed", (), {"__repr__": lambda self: "<not served>"})()
@@ -109,50 +110,58 @@ def _form(trace: PieceTrace, at: PieceAt, values: Sequence[Any], found: Sequence
 
 
 class Stitched:
-    """The function, `told` that tells of its statements, too, and its pieces. `again`: a reference to what asks the driver
-    again, once pieces do not serve."""
+    """The function, and its pieces. `again`: a reference to what asks the driver again, once pieces do not serve."""
 
     def __init__(self, body: Body, again: Callable[[], Callable[[], None] | None]) -> None:
         code, pieces = stitched_code.written(body)
-        self._abouts: list[About] = []  # what notes of statements are about
-        told, as_told = stitched_code.written(body, self._number)
-        if as_told != pieces:  # another thread has taken statements apart meanwhile
-            raise Unwritten
         self.misses, self.again = 0, again
         self.pieces = [Piece(at, self.missed) for at in pieces]
-        known = {piece.at.name: piece.cell for piece in self.pieces}
-        names = (
-            stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET, stitched_code.CLOCK,
-            stitched_code.NOTED,
-        )  # fmt: skip
-        for name, value in zip(names, (_NONE, *_quiet(body), time.perf_counter_ns, self._note), strict=True):
-            known[name] = types.CellType(value)
+        self._body, self._known = body, {piece.at.name: piece.cell for piece in self.pieces}
+        names = (stitched_code.NONE, stitched_code.STATE, stitched_code.QUIET, stitched_code.IS_QUIET)
+        for name, value in zip(names, (_NONE, *_quiet(body)), strict=True):
+            self._known[name] = types.CellType(value)
         for trace in (trace for piece in self.pieces for trace in piece.traces):
             if not trace.is_warm:
                 warm_up(trace)
-        self.function, self.told = (_function(body, each, known) for each in (code, told))
+        self.function = _function(body, code, self._known)
 
-    def _number(self, here: Segment, at: int, in_parts: bool) -> int | None:
-        """The number of a statement that Python runs, of which there is something to say."""
-        statement = here.statements[at]
-        reason, parts = statement.plain_reason or here.retired.get(at), statement.known_parts
-        if reason is None or (in_parts and parts is not None and is_told_by_parts(statement, parts, reason)):
-            return None
-        said = said_of(statement, reason)
-        if said is None:
-            return None
-        self._abouts.append(statement_about(said))
-        return len(self._abouts) - 1
+    @cached_property
+    def told(self) -> types.FunctionType | None:
+        """The same function, which notes its statements, while somebody takes notes; None: the driver tells of them."""
+        abouts: list[About] = []
 
-    def _note(self, number: int, started_ns: int) -> None:
-        """A statement has run since then."""
-        if events.active():
-            events.note(self._abouts[number], started_ns, time.perf_counter_ns())
+        def number(here: Segment, at: int, in_parts: bool) -> int | None:
+            said = _said_of(here, at, in_parts)
+            if said is not None:
+                abouts.append(native_call_log.statement(said))
+            return len(abouts) - 1 if said is not None else None
+
+        def note(number: int, started_ns: int) -> None:
+            if events.active():
+                events.note(abouts[number], started_ns, time.perf_counter_ns())
+
+        try:
+            code, pieces = stitched_code.written(self._body, number)
+        except (Unwritten, SyntaxError):
+            return None
+        if pieces != [piece.at for piece in self.pieces]:  # others were captured, or statements were taken apart since
+            return None
+        noted = {stitched_code.CLOCK: types.CellType(time.perf_counter_ns), stitched_code.NOTED: types.CellType(note)}
+        return _function(self._body, code, {**self._known, **noted})
 
     def missed(self) -> None:
         self.misses += 1
         if self.misses == MISSES and (ask := self.again()) is not None:
             ask()
+
+
+def _said_of(here: Segment, at: int, in_parts: bool) -> events.PythonStatement | None:
+    """What is said of a statement that Python runs; None: nothing."""
+    statement = here.statements[at]
+    reason, parts = statement.plain_reason or here.retired.get(at), statement.known_parts
+    if reason is None or (in_parts and parts is not None and is_told_by_parts(statement, parts, reason)):
+        return None
+    return said_of(statement, reason)
 
 
 def _function(body: Body, code: types.CodeType, known: dict[str, types.CellType]) -> types.FunctionType:

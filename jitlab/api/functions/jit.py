@@ -589,14 +589,16 @@ class Jit(SizeFamilies, Deciding):
 
     @property
     def _runs_stitched(self) -> bool:
-        return self._stitched is not None and (not events.active() or events.in_bulk())
+        written = self._stitched
+        return written is not None and (not events.active() or (events.in_bulk() and written.told is not None))
 
     def _stitched_call(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         assert self._stitched is not None
         settling.here.is_in_pieces = settling.here.is_stitched = True
         before, outside.unmarked = outside.unmarked, True
         try:
-            return (self._stitched.told if events.active() else self._stitched.function)(*args, **kwargs)
+            written = self._stitched
+            return ((written.told if events.active() else None) or written.function)(*args, **kwargs)
         finally:
             outside.unmarked = before
 

@@ -181,13 +181,12 @@ class InFront:
             return
         values = (*args, *kwargs.values())
         keys = [(value.dtype, value.ndim) if type(value) is np.ndarray else (type(value), -1) for value in values]
-        known = function._trials.get(kind)
-        places = known.places if known is not None and way == PYTHON else None
-        call = PlainCall(tuple(keys), tuple(sys.intern(str(name)) for name in kwargs), kind[-1], places)
+        names = tuple(sys.intern(str(name)) for name in kwargs)
         with locks.Released(self._lock), self._lock:
-            is_so = known is not None and function._trials.get(kind) is known and known.way == way  # still
-            if len(self._calls[way]) < self.MOST and is_so:
-                self._calls[way][kind] = call
+            known = function._trials.get(kind)
+            if len(self._calls[way]) < self.MOST and known is not None and known.way == way:  # still
+                places = known.places if way == PYTHON else None
+                self._calls[way][kind] = PlainCall(tuple(keys), names, kind[-1], places)
                 with suppress(MemoryError):  # the call itself needs none of it
                     self._set(function)
 

@@ -6,19 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from jitlab.capture.effort import Wait
+from jitlab.messages import text
 
 if TYPE_CHECKING:
     from jitlab.notebook.cell_session import CellRun, Session
 
 SAID_AFTER = 1.0  # seconds of a run, until it is told how far the compiler is
 SAID_EACH = 0.25
-
-#: What is counted, as it is told.
-WORDS = {
-    "statements": "Recording {title}: statement {done} of {of}",
-    "clusters": "Planning {title}: {done} of {of} clusters",
-    "kernels": "Compiling {title}: {done} of {of} kernels",
-}
 
 
 class Waiting(Wait):
@@ -35,20 +29,20 @@ class Waiting(Wait):
         if now - self.began < SAID_AFTER or (self.is_told and now - self.said < SAID_EACH):
             return
         self.said, self.is_told = now, True
-        self.say("running", WORDS[what].format(title=self.run.title, done=done, of=of), (done, of))
+        self.say("running", text(f"waiting.of_{what}", title=self.run.title, done=done, of=of), (done, of))
 
     def stop(self) -> bool:
         """Nothing more is compiled in this run; False when that was asked before."""
         if self.is_stopped:
             return False
         self.is_stopped = True
-        self.say("running", f"Stopping the compiler: Python runs the rest of {self.run.title}", None)
+        self.say("running", text("waiting.stopping", title=self.run.title), None)
         self.is_told = True
         return True
 
     def ended(self) -> None:
         if self.is_told:
-            self.say("cancelled" if self.is_stopped else "done", f"Compile {self.run.title}", None)
+            self.say("cancelled" if self.is_stopped else "done", text("waiting.ended", title=self.run.title), None)
 
     def say(self, state: str, title: str, progress: tuple[int, int] | None) -> None:
         link = self.session.link
