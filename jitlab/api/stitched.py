@@ -7,7 +7,6 @@ import ctypes
 import time
 import types
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
 from jitlab.ops.random_draws import set_random_states
 from jitlab.runtime import Executable
 from jitlab.support import native_call_log
+from jitlab.support.lazy import lazy
 from jitlab.support.native_call_log import About
 
 #: What a piece gives that does not serve.
@@ -125,7 +125,7 @@ class Stitched:
                 warm_up(trace)
         self.function = _function(body, code, self._known)
 
-    @cached_property
+    @lazy
     def told(self) -> types.FunctionType | None:
         """The same function, which notes its statements, while somebody takes notes; None: the driver tells of them."""
         abouts: list[About] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 
 from jitlab.ir import (
     Cluster,
@@ -27,6 +26,7 @@ from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 from .fusion.groups import Group
@@ -151,7 +151,7 @@ class _Whole:
     cluster: Cluster
     blocks: Sequence[Sequence[Group]]
 
-    @cached_property
+    @lazy
     def carried(self) -> set[Node]:
         """What bodies give: loops carry it, branches hand it on."""
         return {n for node in every(self.cluster.nodes) for graph in getattr(node.op, "graphs", ()) for n in graph.outputs}

@@ -113,7 +113,7 @@ class Model:
     def twice(self):
         return self.w * 2
 
-    @functools.cached_property
+    @functools.cached_property  # noqa: TID251 - as the user writes it
     def row(self):
         return np.full(3, self.w)
 

@@ -15,6 +15,7 @@ from same import assert_same, assert_same_sharing
 
 import jitlab as jl
 from jitlab import events
+from jitlab.capture.drivers import cells
 from jitlab.capture.drivers.pieces import CellCapture, Names
 from jitlab.errors import CaptureError, InvalidArgumentError
 from tests.cell_runs import CellResult, run_cell
@@ -452,3 +453,14 @@ def test_a_cell_with_an_expression_of_many_terms_has_room():
     namespace = {"x": np.ones(3)}
     run_cell("y = " + " + ".join(["x"] * 700), namespace, "<cell of 700 terms>")
     assert namespace["y"].tolist() == [700, 700, 700]
+
+
+def test_a_cell_that_another_thread_forgets_meanwhile_still_runs(monkeypatch):
+    """A thread that runs newer sources of the same cell drops the older ones while they are made ready."""
+    def forgotten():
+        cells._programs.clear()
+
+    monkeypatch.setattr(cells, "current_cell", forgotten)
+    space = {"np": np}
+    run_cell("made_ready = np.arange(3) * 2", space, "<cell>")
+    assert space["made_ready"].tolist() == [0, 2, 4]

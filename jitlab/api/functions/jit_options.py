@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import field
-from functools import cached_property
 from typing import Any
 
 from jitlab.support.later import Later
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 json = Later("json")
@@ -44,7 +44,7 @@ class JitOptions:
     def __str__(self) -> str:
         return self.text
 
-    @cached_property
+    @lazy
     def text(self) -> str:
         all_of_them = {**vars(self), **self.others, "others": {}}
         given = {name: value for name, value in all_of_them.items() if value != getattr(PLAIN, name, None)}

@@ -12,7 +12,6 @@ import inspect
 import threading
 import time
 import types
-from collections import OrderedDict
 from collections.abc import Callable
 from enum import Enum
 from types import TracebackType
@@ -189,7 +188,7 @@ class CellRun(Driver):
         return eval(code, {HOOK: HOOKS, "__builtins__": builtins}, self.locals)
 
 
-_programs: OrderedDict[Any, CellProgram] = OrderedDict()
+_programs: dict[Any, CellProgram] = {}  # those of the last runs, the newest last; for any number of threads
 
 
 async def run_nodes(
@@ -230,14 +229,15 @@ def _forget(program: CellProgram) -> None:
 
 def _program(key: Any, namespace: Namespace, first_line: int, make: Callable[[], CellProgram]) -> CellProgram:
     """The program of a cell, the one of its last run when nothing else has its name."""
-    program = _programs.get(key)
-    if program is None or program.namespace is not namespace:
-        _programs.pop(key, None)
-        program = _programs[key] = make()
+    program = _programs.pop(key, None)
+    is_new = program is None or program.namespace is not namespace
+    if program is None or is_new:
+        program = make()
         program.place = current_cell() or program.filename, first_line
-        sources = [key for key, known in _programs.items() if known.place == program.place]
+    _programs[key] = program
+    if is_new:
+        sources = [key for key, known in list(_programs.items()) if known.place == program.place]
         for old in [*sources[:-MOST_SOURCES], *list(_programs)[:-MOST_PROGRAMS]]:
             _programs.pop(old, None)
-    _programs.move_to_end(key)
     return program
 

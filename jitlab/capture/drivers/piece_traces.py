@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import field
-from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -30,6 +29,7 @@ from jitlab.events import PythonStatement
 from jitlab.ir import TRACED_DTYPES, Source, every_node
 from jitlab.messages import Message
 from jitlab.ops.control_flow import Loop
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 from .trace import NOTHING, Build, Found, Structure, Trace, check_target
@@ -109,11 +109,11 @@ class PieceTrace(Trace):
     effects: Sequence[Given] = ()  # what it gives out when it has run
     calls_at_first: int = 1  # in the run of the program that it was captured in; more where its statements stand in a loop
 
-    @cached_property
+    @lazy
     def prints(self) -> bool:
         return any(effect.kind == "print" for effect in self.effects)
 
-    @cached_property
+    @lazy
     def python_ns(self) -> float:
         """What Python takes for it, about: for each operation and element, of both sides of branches; endless for loops."""
         nodes = list(every_node(self.graph))

@@ -9,7 +9,7 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from jitlab.errors import Unfit
 from jitlab.ir import TRACED_DTYPES
 from jitlab.messages import by_contract
 from jitlab.support.containers import CONTAINERS, of_items
+from jitlab.support.lazy import lazy
 
 
 class Foreign(Unfit):
@@ -52,7 +53,7 @@ class Signature:
             self.is_simple = {p.kind for p in parameters} <= _POSITIONAL
         self.count = len(self.names)
 
-    @cached_property
+    @lazy
     def signature(self) -> inspect.Signature:
         """Made when it is asked for: it is rarely needed where all parameters are positional."""
         return inspect.signature(self._function)

@@ -8,7 +8,6 @@ import copy
 import types
 from collections.abc import Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from jitlab.capture.drivers.helpers import Helpers
@@ -17,6 +16,7 @@ from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
 from jitlab.ir import Source
 from jitlab.support.later import Later
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 from .flow_rewrite import may_jump
@@ -67,7 +67,7 @@ class Statement:
             self.program.filename, node.lineno, node.col_offset, last.end_lineno or node.lineno, last.end_col_offset or -1
         )
 
-    @cached_property
+    @lazy
     def received(self) -> effect_statements.Received:
         """The names of what it only gives something to."""
         return effect_statements.only_received([self.node])

@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.compilerop import CachingCompiler
@@ -37,6 +37,7 @@ from jitlab.notebook.cell_session import KEPT_SOURCES, CellRun, Session
 from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
+from jitlab.support.lazy import lazy
 
 from .waiting import Waiting
 
@@ -82,7 +83,7 @@ class Runner:
         level, strict = (options.level, options.strict) if options is not None else (None, False)
         return {"op": "switch", "on": options is not None, "level": level, "strict": strict}
 
-    @cached_property
+    @lazy
     def factors(self) -> KeptFactors:
         """How many times as fast as NumPy cells were."""
         return kept_factors.KeptFactors()
