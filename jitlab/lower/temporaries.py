@@ -26,6 +26,7 @@ from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.views import Reshape, View
+from jitlab.ops.layout.windows import SlidingWindows
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -34,6 +35,9 @@ from .fusion.stages import Stage
 from .program_builder import Shared
 from .sizes import Sizes
 from .value_names import called, called_all
+
+#: Views in NumPy: nothing is moved for them.
+_VIEWS = (View, Reshape, SlidingWindows)
 
 
 def temporaries(
@@ -100,7 +104,7 @@ def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
             total += max(int(node.op.count), 0) * each
         elif isinstance(node.op, Branch) or any(isinstance(n, Moving) for n in node.shape):
             return None
-        elif is_operation(node) and not isinstance(node.op, (View, Reshape)):
+        elif is_operation(node) and not isinstance(node.op, _VIEWS):
             cost = node.op.cost(node.type, *(source.type for source in node.inputs))
             wider = sum(source.type.nbytes - source.inputs[0].type.nbytes for source in node.inputs if source in passing)
             total += max(cost.read_bytes - wider - _read_again(node), 0) + cost.written_bytes
@@ -123,7 +127,7 @@ def _read_again(node: Node) -> int:
     inputs: dict[Node, int] = {}
     for source in node.inputs:
         root = source
-        while isinstance(root.op, (View, Reshape)):
+        while isinstance(root.op, _VIEWS):
             (root,) = root.inputs
         inputs[root] = inputs.get(root, 0) + source.type.nbytes
     return sum(max(nbytes - root.type.nbytes, 0) for root, nbytes in inputs.items())

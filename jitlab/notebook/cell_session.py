@@ -59,6 +59,7 @@ class CellRun:
     start_ns: int = field(default_factory=time.perf_counter_ns)
     recording: Recording | None = None
     run_ns: int | None = None  # what its statements took by the clock, when they have ended
+    captures_ns: int = 0  # of that, what they waited for captures and compilers
     is_captured: bool = False  # its statements are run captured, not by IPython
     nodes: list[ast.stmt] | None = None  # its statements, where they are run captured, and the name of their file
     filename: str = ""
@@ -76,12 +77,12 @@ class CellRun:
     def title(self) -> str:
         return f"In [{self.count}]"
 
-    def took(self, start_ns: int, end_ns: int) -> None:
-        """The cell's own statements began and ended then: what is said first holds."""
+    def took(self, start_ns: int, end_ns: int, captures_ns: int = 0) -> None:
+        """The cell's own statements began and ended then, and waited so long for captures: what is said first holds."""
         if self.run_ns is None:
-            self.run_ns = end_ns - start_ns
+            self.run_ns, self.captures_ns = end_ns - start_ns, captures_ns
         if self.recording is not None:
-            self.recording.run_ns = self.run_ns
+            self.recording.run_ns, self.recording.captures_ns = self.run_ns, self.captures_ns
 
     @property
     def compiled(self) -> float:
@@ -426,6 +427,7 @@ class Session:
                 before = self.cells.get(run.id)
                 run.recording = Recording(run.about(), self.file_name, self._cell_of)
                 run.recording.run_ns, run.recording.is_captured = run.run_ns, run.is_captured  # of calls that were noted in C
+                run.recording.captures_ns = run.captures_ns
                 if before is not None and before.source == run.source:
                     run.recording.compiled_before = before.compiled
                 self.cells[run.id] = run

@@ -122,6 +122,7 @@ class Recording:
         self.start_ns = time.perf_counter_ns()
         self.began = time.time()  # the same moment by the calendar, seconds since 1970
         self.run_ns: int | None = None  # what the run took by the clock, when it has ended
+        self.captures_ns = 0  # that the run waited for captures and compilers, also for those that came to nothing
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
         self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
         self._own_work_ns: int | None = None  # where a comparison has put its times in the place of the run's

@@ -163,7 +163,7 @@ class Waited(Record):
     text: str  #: in words
     seconds: Seconds  #: of the whole run
     work: Seconds  #: of the launches and the host's operations
-    compiling: Seconds  #: of tracing, optimising, planning and code that the run waited for
+    compiling: Seconds  #: of tracing (also of what could not be traced), optimising, planning and code that the run waited for
     python: Seconds  #: of statements and calls that Python ran; where jitlab does not run the statements, of the rest
     overhead: Seconds  #: of what jitlab did around the statements of a cell
     next: Seconds | None = None  #: of a later run's compiled part, where that was measured

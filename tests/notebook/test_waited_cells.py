@@ -36,7 +36,7 @@ def test_what_is_measured_afterwards_is_no_part_of_the_run(report_of):
     whole, rounds = time.perf_counter() - began, told["speed"]["rounds"]
     assert rounds >= 3 and told["waited"]["seconds"] < whole
     assert told["waited"]["next"] == told["seconds"]  # of the rounds' middle
-    assert told["waited"]["text"].endswith(f"; next runs {units.duration(told['seconds'])}")
+    assert told["waited"]["text"].endswith(f"; next runs {units.duration(told['seconds'])} of work")
 
 
 def test_the_compiling_of_earlier_runs_is_set_against_what_later_ones_save(report_of, ip):

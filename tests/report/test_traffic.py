@@ -446,3 +446,10 @@ def test_what_fusion_computes_once_more_counts_once_more(function):
     for kernel in report.to_json()["kernels"]:  # the roofline's marks are of the same counts
         moved = kernel["bytes_read"] + kernel["bytes_written"]
         assert plot._row(kernel, {}, "k")["intensity"] == kernel["flops"] / moved
+
+
+def test_windows_that_slide_are_a_view_that_moves_nothing():
+    report = report_of(lambda x: np.lib.stride_tricks.sliding_window_view(x, 64)[::16].sum(axis=1), np.ones(65_536))
+    by_numpy = report.verdict["bytes_moved"] + report.verdict["bytes_saved"]
+    rows = (65_536 - 64) // 16 + 1
+    assert by_numpy == 65_536 * 8 + rows * 8  # each element once, whatever windows it is in

@@ -43,7 +43,7 @@ def test_a_run_that_goes_on_says_nothing_yet():
 
 def test_what_later_runs_take_is_said_where_it_was_measured():
     measured = of(compared=(40, 10)).verdict["waited"]
-    assert measured["next"] == 0.01 and measured["text"].endswith(" Python; next runs 10.0 ms")
+    assert measured["next"] == 0.01 and measured["text"].endswith(" Python; next runs 10.0 ms of work")
     op_by_op = of(compared=(40, 10), is_plain=False).verdict["waited"]  # Python's part of it was not measured
     assert op_by_op.get("next") is None and "next runs" not in op_by_op["text"]
 
@@ -70,8 +70,21 @@ def test_without_numpys_time_nobody_knows_whether_it_pays():
 def test_the_break_even_is_where_both_ways_have_taken_as_long():
     speed = {"ratio": 4.0, "low": 3.9, "high": 4.1}
     for compiling, run in ((0.3, 0.01), (1.0, 0.07), (2.5, 0.01)):
-        runs = int(re.search(r"after (\d+)", str(made._paid(compiling, run, speed)))[1])
+        runs = int(re.search(r"after (\d+)", str(made._paid(compiling, run, 0.0, speed)))[1])
         assert compiling + runs * run <= runs * run * 4.0 < compiling + run * 4 + runs * run
+
+
+def test_what_each_run_has_besides_its_work_counts_against_it():
+    speed = {"ratio": 4.0, "low": 3.9, "high": 4.1}
+    assert "after 15 runs" in str(made._paid(0.29, 0.01, 0.01, speed))  # of 30 ms saved 20 are left
+    assert made._paid(0.3, 0.01, 0.03, speed) is None  # nobody knows
+    assert str(made._paid(0.3, 0.01, 0.04, speed)) == "leave it to NumPy"
+
+
+def test_captures_that_came_to_nothing_are_compiling():
+    recording = samples.recorded(samples.softmax_events(compare=False), samples.cell())
+    recording.run_ns, recording.captures_ns = 10_000_000_000, 3_000_000_000
+    assert recording.report().verdict["waited"]["compiling"] == 3
 
 
 def test_a_recorded_block_is_a_run():

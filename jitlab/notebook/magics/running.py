@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.compilerop import CachingCompiler
 from IPython.display import display
 
+from jitlab import costs
 from jitlab.api import Options, compile_trace
 from jitlab.api.deciding_cells import DecidedCell
 from jitlab.capture.drivers import cells
@@ -202,7 +203,7 @@ class Runner:
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         run.is_captured = True
-        started = time.perf_counter_ns()
+        started, captured_ns = time.perf_counter_ns(), costs.waited_ns()
         wait = self.session.waiting = Waiting(self.session, run)
         if show is None:
             show = display_value if options.output == "" else sys.displayhook
@@ -226,7 +227,7 @@ class Runner:
             self.session.waiting = None
             wait.ended()
             copying_ns = comparison.copying_ns if comparison is not None else 0
-            run.took(started + copying_ns, time.perf_counter_ns())
+            run.took(started + copying_ns, time.perf_counter_ns(), costs.waited_ns() - captured_ns)
             if run.is_own:
                 self.session.end(run, error)
             if error is not None and report:

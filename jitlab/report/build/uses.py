@@ -40,8 +40,8 @@ def _line(name: str, plans: Sequence[Mapping[str, Any]], *, retraced: bool) -> s
     busy = max(plans, key=lambda plan: int(plan["calls"]))
     if busy["calls"] > 1:
         median = (busy.get("quantiles") or {}).get("median")
-        each = f", {units.duration(median)} each" if median else ""
-        text += f"; #{busy['trace']} had {busy['calls']}{each}"
+        typical = f", median {units.duration(median)}" if median else ""
+        text += f"; #{busy['trace']} had {busy['calls']}{typical}"
     once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1 and retraced]
     if once:
         more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""

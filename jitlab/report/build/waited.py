@@ -32,6 +32,7 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     seconds, work = recording.run_ns / 1e9, recording.work_ns / 1e9
     compiling = sum(trace["seconds"] for trace in data["retraces"])
     compiling += sum(variant["seconds"] for variant in data["variants"] if variant["cause"] != SMALL_EXTENT)
+    compiling = max(compiling, recording.captures_ns / 1e9)  # with captures that came to nothing
     if not (work or compiling or data["statements"] or data["as_python"]):
         return None
     rest = max(0.0, seconds - work - compiling)
@@ -44,7 +45,8 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next', seconds=result['next'])}"
     result["text"] = said
-    paid = _paid(compiling + recording.compiled_before, result.get("next", work), speed)
+    again = 0.0 if compiling else result["overhead"]  # each later run has it, too
+    paid = _paid(compiling + recording.compiled_before, result.get("next", work), again, speed)
     if paid is not None:
         result["pays"] = paid.to_json()
     return result
@@ -59,16 +61,18 @@ def _this_run(parts: Json) -> str:
     return text("waited.parts", seconds=seconds, parts=", ".join(text(f"waited.{key}", seconds=n) for key, n in named.items()))
 
 
-def _paid(compiling: float, run: float, speed: Json | None) -> Message | None:
-    """After how many runs the compiling is paid for by what each saves beside NumPy; None where nobody knows."""
-    if speed is None or not compiling or not run:
+def _paid(compiling: float, work: float, overhead: float, speed: Json | None) -> Message | None:
+    """After how many runs the compiling is paid for by what each saves beside NumPy; None where nobody knows. Overhead is what
+    a run has besides its work, as far as that is known."""
+    if speed is None or not compiling or not work:
         return None
     low, high = (speed.get(end) or speed["ratio"] for end in ("low", "high"))
-    if high < 1:
+    least, most, saved = (work * (ratio - 1) - overhead for ratio in (low, high, speed["ratio"]))
+    if most < 0:
         return Message("waited.never")
-    if low <= 1:
+    if least <= 0:
         return None
-    runs = math.ceil(compiling / (run * (speed["ratio"] - 1)))
+    runs = math.ceil(compiling / saved)
     if runs > MOST_RUNS:
         return Message("waited.late", {"compiling": compiling, "runs": f"{_rounded(runs):,}"})
     return Message("waited.pays", {"compiling": compiling, "runs": units.counted(runs, "run")})
@@ -89,8 +93,9 @@ def first_run(recording: Recording, retraces: list[Json]) -> Json | None:
     quick = [s for s in launches if s.start_ns < ready.get((s.function, s.trace, str(s.cluster)), -math.inf)]
     share = sum(s.duration_ns for s in quick) / max(1, sum(s.duration_ns for s in launches))
     is_better_there = all(math.isfinite(ready[s.function, s.trace, str(s.cluster)]) for s in quick)
-    felt = share >= FELT and recording.compared is None  # else the times of the verdict are those of a later run
-    said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if felt else ""
+    said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if share >= FELT else ""
+    if recording.compared is not None:  # the times of kernels are those of later runs
+        said = text("waited.compared")
     return {"seconds": spent, "quick_calls": len(quick), "calls": len(launches), "quick_share": share, "text": said}
 
 

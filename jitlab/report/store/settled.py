@@ -1,9 +1,9 @@
 """When a report says nothing new: a cell that ran again, was captured alike and took as long, keeps the output it has.
 
 Times differ in every run, so a saved notebook would differ after every run. Two reports are *alike* when their `essence` is:
-everything but measurements, caches, and numbers that a session hands out (execution counts, cluster numbers). Of reports that
-are alike the first stays, byte for byte, until the times have changed measurably; one whose launches ran the quick tier's code
-gives way, once, to the first that did not in the same session.
+everything but measurements, caches, and numbers that a session hands out (execution counts, cluster numbers), and that both
+runs waited for compiling, or neither did. Of reports that are alike the first stays, byte for byte, until the times have
+changed measurably; one whose launches ran the quick tier's code gives way, once, to the first that did not in the same session.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def essence(data: Mapping[str, Any]) -> str:
     told: list[Any] = [
         data["cell"]["source"], data["cell"]["error"], [data["verdict"].get(key) for key in VERDICT],
         data["verdict"].get("numpy_seconds") is not None, (data["verdict"].get("repeated") or {}).get("left_out"),
+        bool((data["verdict"].get("waited") or {}).get("compiling")),
     ]  # fmt: skip
     for name, keys in TOLD.items():
         entries = (entry for entry in data.get(name, ()) if not _is_by_chance(name, entry))
