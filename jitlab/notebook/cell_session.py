@@ -23,6 +23,7 @@ from jitlab.report.render.outline import PARTS
 from jitlab.report.store.settled import times_of
 from jitlab.report.store.summary import on_wire
 from jitlab.runtime import Executable, watching
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
 from jitlab.targets.devices import default_target
@@ -43,6 +44,9 @@ LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
 IDLE_SECONDS = 0.5  # without an event, until facts of past runs are made
 LIVE_SHARE = 0.05  # of the time at most, goes into reports of a cell that still runs
 QUIET_SECONDS = 0.03  # without a cell, until the report of the last one is made: cells that follow at once do not wait for it
+
+#: The line that asks for a cell to run captured: what stands before it, and its options.
+JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +80,11 @@ class CellRun:
     @property
     def title(self) -> str:
         return f"In [{self.count}]"
+
+    @lazy
+    def code(self) -> list[str]:
+        """Its lines, without the options of `%%jit`: a cell that is asked for more is the same cell."""
+        return code_of(self.source)
 
     def took(self, start_ns: int, end_ns: int, captures_ns: int = 0) -> None:
         """The cell's own statements began and ended then, and waited so long for captures: what is said first holds."""
@@ -224,8 +233,9 @@ class Session:
 
     def _id_of(self, source: str, count: int) -> str:
         """Where no front end names cells: the same text is the same cell."""
-        text = source.rstrip("\n").split("\n")
-        return next((id for id, lines in self._ran.values() if lines == text), f"cell {count}")
+        code = code_of(source)
+        alike = ((id, lines) for id, lines in self._ran.values() if len(lines) == len(code) and lines[-1] == code[-1])
+        return next((id for id, lines in alike if code_of("\n".join(lines)) == code), f"cell {count}")
 
     def _count(self) -> int:
         """The number of the cell that begins. IPython counts on before it tells of the cell, older ones after it ran."""
@@ -428,7 +438,7 @@ class Session:
                 run.recording = Recording(run.about(), self.file_name, self._cell_of)
                 run.recording.run_ns, run.recording.is_captured = run.run_ns, run.is_captured  # of calls that were noted in C
                 run.recording.captures_ns = run.captures_ns
-                if before is not None and before.source == run.source:
+                if before is not None and before.code == run.code:
                     run.recording.compiled_before = before.compiled
                 self.cells[run.id] = run
                 self.cells.move_to_end(run.id)
@@ -486,6 +496,14 @@ class Session:
             time.sleep(min(QUIET_SECONDS, left))
             if self.running is None and self._begun == begun:
                 return
+
+
+def code_of(source: str) -> list[str]:
+    """The lines of a cell's text, without the options of `%%jit`."""
+    lines = source.rstrip("\n").split("\n")
+    above = next((n for n, line in enumerate(lines) if line.strip()), 0)
+    found = JIT_LINE.fullmatch(lines[above])
+    return lines if found is None else [*lines[:above], f"{found[1]}%%jit", *lines[above + 1 :]]
 
 
 class Undisturbed:

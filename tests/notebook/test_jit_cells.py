@@ -219,6 +219,47 @@ def test_a_factor_stands_while_the_cell_and_what_it_finds_are_the_same(shell, mo
     assert len(measured) == 6 and min(measured) == 1
 
 
+def test_options_that_change_nothing_of_the_code_keep_traces_and_the_factor(shell, monkeypatch):
+    monkeypatch.setattr(config, "stable_outputs", False)
+    session = shell.find_line_magic("jitlab").__self__.session
+
+    def traces(options):
+        run(shell, f"%%jit {options}\nt = np.tanh(x) * 3")
+        newest = next(reversed(session.cells.values()))
+        return newest.recording.traced, session.report_of(newest).data["verdict"].get("speed")
+
+    assert traces("")[0] == 1
+    assert [traces(options)[0] for options in ("-q", "--check", "--show verdict", "-n 2 -r 2")] == [0] * 4
+    none, measured = traces("--compare")
+    for options in ("--compare -q", "-o report --compare"):
+        again, speed = traces(options)
+        assert none == again == 0 and speed["text"] == measured["text"] and speed["note"].startswith("measured at ")
+    assert [traces(options)[0] for options in ("--level O0", "--strict", "", "--level O0")] == [1, 1, 0, 0]
+    assert len(session.cells) == 1  # all of them are one cell
+
+
+def test_a_level_that_is_asked_for_later_is_taken(shell):
+    run(shell, "%jit on")
+    counts = []
+    for line in ("%jit on --level O0", "%jit on"):
+        run(shell, "y = np.exp(x)\nz = np.sqrt(y) + 1")
+        counts.append(report_of(shell)["verdict"]["kernels"])
+        run(shell, line)
+    run(shell, "y = np.exp(x)\nz = np.sqrt(y) + 1")
+    assert counts[0] < counts[1] and report_of(shell)["verdict"]["kernels"] == counts[0]
+
+
+@pytest.mark.parametrize("debugged", [False, True])
+def test_an_error_of_a_cell_with_other_options_than_before_has_its_number_and_lines(shell, debugged, monkeypatch, capsys):
+    monkeypatch.setattr("jitlab.notebook.magics.running.is_debugged", lambda: debugged)
+    run(shell, "%%jit\ny = x * 2\nassert k_is_there, 'no k'", fine=False)
+    run(shell, "k_is_there = False")
+    capsys.readouterr()
+    run(shell, "%%jit --show none -q\ny = x * 2\nassert k_is_there, 'no k'", fine=False)
+    told = capsys.readouterr().out
+    assert "In[3], line 3" in told and "--show none -q" in told and "AssertionError: no k" in told
+
+
 def test_a_run_of_other_code_has_no_factor_of_an_earlier_one(shell, capsys, monkeypatch):
     monkeypatch.setattr(config, "stable_outputs", False)
     run(shell, "import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a)")

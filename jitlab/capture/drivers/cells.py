@@ -52,9 +52,9 @@ class Settles(Enum):
 
 class CellObserver(Observer):
     """Tells the listeners of events what a run of a cell does, and says which way it goes. `settles`: may runs of this cell be
-    Python's because that takes less time? `is_asked`: somebody asks for this one to be captured."""
+    Python's because that takes less time? `is_asked`: somebody asks for this one to be captured. `options`: how compiled."""
 
-    settles, is_asked = False, True
+    settles, is_asked, options = False, True, ""
 
     def may_settle(self) -> bool:
         return not self.is_asked and config.settle != NEVER
@@ -204,10 +204,10 @@ async def run_nodes(
     less time.
     """
     with room_for(*nodes):
-        key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
+        observer = observer or CellObserver()
+        key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown, strict, observer.options)
         first_line = nodes[0].lineno if nodes else 1
         program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
-        observer = observer or CellObserver()
         observer.settles = settles is not Settles.NEVER
         observer.is_asked = not (settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run))
         run = CellRun(program, namespace, executor, observer, title=title, strict=strict, show=display)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import io
 import linecache
-import re
 import sys
 import time
 from collections import OrderedDict
@@ -34,7 +33,7 @@ from jitlab.capture.effort import waited_by
 from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.rewrite.cell_code import waits
 from jitlab.messages.escape import clean
-from jitlab.notebook.cell_session import KEPT_SOURCES, CellRun, Session
+from jitlab.notebook.cell_session import JIT_LINE, KEPT_SOURCES, CellRun, Session
 from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
@@ -51,7 +50,6 @@ else:
 #: What `--compare` means alone: a factor that was measured before stands while the cell is the same.
 KEPT = "kept"
 
-JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
 ENTER = compile(f"__import__({__name__!r}, fromlist=['entered']).entered()", __file__, "eval")
 
 
@@ -63,6 +61,7 @@ class Runner:
         self.session = session
         self.parse = parse  # the text behind `%%jit` -> options, or an OptionError
         self._always: Any = None
+        self._files: OrderedDict[tuple[str, str], str] = OrderedDict()  # by the id of a cell and its code
         self.unasked: Any = None  # those of the last cell that was captured by it, which may have been `%jit off`
 
     @property
@@ -132,6 +131,7 @@ class Runner:
         if run is None or run.info is not result.info:  # a run without history, from a tool or a test
             run = self.session.begin(result.info.raw_cell)
             run.is_own = True
+        cell_name = self.file_of(run, cell_name)
         cell_names[cell_name] = run.title
         nodes, shown = displayed(nodelist, interactivity)
         flags = getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0) if self.ip.autoawait else 0
@@ -168,6 +168,21 @@ class Runner:
             return True
         return failed
 
+    def file_of(self, run: CellRun, name: str) -> str:
+        """The name of a cell's file, given what IPython calls it: that of the run before with the same code, whose options may
+        have been others, so that its traces are found."""
+        key = run.id, "\n".join(run.code)
+        known = self._files.pop(key, name)
+        if known != name and (is_debugged() or name not in linecache.cache):  # breakpoints are those of the name
+            known = name
+        self._files[key] = known
+        if known != name:
+            linecache.cache[known] = linecache.cache[name]
+            getattr(self.ip.compile, "_filename_map", {})[known] = run.count
+        if len(self._files) > KEPT_SOURCES:
+            self._files.popitem(last=False)
+        return known
+
     def asked(self, nodes: list[ast.stmt], result: Any) -> str | None:
         """The options of this cell, as text; None when IPython shall run it."""
         info = getattr(result, "info", None)
@@ -186,7 +201,7 @@ class Runner:
         show: Callable[[Any], object] | None = None, report: bool = True,
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
-        key = kept_factors.key_of(nodes, options.level, self.ip.user_ns) if options.compare else ()
+        key = kept_factors.key_of(nodes, f"{options.level} {options.strict}", self.ip.user_ns) if options.compare else ()
         is_known = options.compare == KEPT and self.factors.find(key) is not None
         again = bool(options.compare and not is_known) or options.check or is_timed(options)
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
@@ -374,6 +389,12 @@ def parts_of(options: Any) -> tuple[str, ...] | None:
         takes = f"{', '.join(PARTS)}, verdict (alone, for no more than that) or none"
         raise ValueError(f"--show knows no {unknown[0]!r}{meant}: {takes}")
     return tuple(part for part in PARTS if part in names)
+
+
+def is_debugged() -> bool:
+    """Somebody traces what runs, and may have asked for a stop at a line of a file."""
+    monitoring = getattr(sys, "monitoring", None)
+    return sys.gettrace() is not None or (monitoring is not None and monitoring.get_tool(monitoring.DEBUGGER_ID) is not None)
 
 
 AUTOMATIC = "%jit on"
