@@ -68,6 +68,19 @@ test('a boundary says bytes once, why, and what would flip it', () => {
   });
 });
 
+test('edges of one reason are one line with their count, and small values are counted', () => {
+  const told = '2 results of np.fft must be complete before the next loop, 3.6 MB';
+  const [edge] = softmax.boundaries;
+  const also = { ...edge, producer: 'exp', bytes: 8 };
+  const linesOf = (...boundaries: object[]): string[] =>
+    texts(layout(report({ ...softmax, boundaries }), 900)).map(({ text }) => text);
+  const shown = linesOf({ ...edge, told }, { ...also, told }, { ...also, producer: edge?.producer, small: true });
+  assert.equal(shown.filter(text => text === `Not fused: ${told}`).length, 1);
+  assert.ok(!shown.some(text => text.startsWith('Not fused: p is stored')));
+  assert.ok(shown.includes('and 1 smaller value between kernels'));
+  assert.ok(!linesOf({ ...edge, told }).some(text => text.includes('smaller')));
+});
+
 test('a text is split where its decision says, never at what is in a name of the program', () => {
   const text = 't["a. b: 3 MB"] needs all elements';
   const textsOf = (version: number, parts: object): unknown[] => {

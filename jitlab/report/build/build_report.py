@@ -24,6 +24,7 @@ from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
 from .advice import bounded, made_in, place_of, spent, things_to_do
+from .equal_reasons import told_edges
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import fell_back, mark_given_up, settled, whole_statements
@@ -76,7 +77,7 @@ def report_json(recording: Recording) -> Json:
         "ops": [op for plan in plans for op in _ops(plan, recording)],
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
-        "boundaries": _of_plans(plans, "boundaries"),  # a reason is a clause: who shows it says "Not fused" himself
+        "boundaries": [{**edge, "plan": plan.title} for plan in plans for edge in told_edges(plan.json)],
         "retraces": [_retrace(event, recording, titles) for event in recording.traces if _cause(event) != VariantCause.LAYOUT],
         "fallbacks": [],
         "variants": _variants(recording, titles),

@@ -241,13 +241,23 @@ def _numerics(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
+    """A row an edge, one for all that are told together, and how many smaller ones there are."""
     ops = wording.operations(data)
-    return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), (
-        (_said(ops, b["plan"], b["producer"]), _said(ops, b["plan"], b["consumer"]), b["reason"]["text"],
-         units.size(b["bytes"]),
-         wording.flip_text(b["flip"]["text"]) if b["flip"] else "")
-        for b in data["boundaries"]
-    ))  # fmt: skip
+    rows: dict[Any, tuple[str, str, str, str, str]] = {}
+    small = 0
+    for n, b in enumerate(data["boundaries"]):
+        if told := b.get("told"):
+            cluster = ops.get((b["plan"], b["producer"]), {}).get("cluster")
+            rows.setdefault((b["plan"], cluster, told), ("", "", told, "", ""))
+        elif b.get("small"):
+            small += 1
+        else:
+            ends = (_said(ops, b["plan"], b[end]) for end in ("producer", "consumer"))
+            flip = "" if wording.flips_for_nothing(b) or not b["flip"] else wording.flip_text(b["flip"]["text"])
+            rows[n] = (*ends, b["reason"]["text"], units.size(b["bytes"]), flip)
+    if small:
+        rows["small"] = ("", "", f"and {units.counted(small, 'smaller value')} between kernels", "", "")
+    return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), rows.values())
 
 
 def _ops(data: Mapping[str, Any]) -> tuple[str, str]:

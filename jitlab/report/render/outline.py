@@ -10,6 +10,7 @@ from typing import Any
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
+from jitlab.report.build.equal_reasons import above, places
 from jitlab.report.build.lines import home_file, where_text
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -254,24 +255,22 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
     home = home_file(data)
     whole = _where(cluster, ops, home)
     kernels = [k for k in data["kernels"] if k["plan"] == title and k["cluster"] == cluster["name"]]
-    rows, apart, before = [], list[list[Json]](), set[str]()
+    rows = []
     others = [
         [k["seconds"] for k in data["kernels"] if (k["plan"], k["cluster"]) == (c["plan"], c["name"])]
         for c in {c["plan"]: c for c in same}.values()
     ]
     times = [_total(seconds[i] for seconds in others if i < len(seconds)) for i in range(len(kernels))]
     kept = set(heapq.nlargest(most_kernels, range(len(kernels)), key=lambda i: (times[i] or 0.0, -i)))
-    edges = [edge for edge in data["boundaries"] if edge["plan"] == title] if kept else []
+    apart: dict[int | None, list[Json]] = {i: [] for i in sorted(kept)}
+    kernels_of = places([kernel["ops"] for kernel in kernels])
+    for edge in data["boundaries"] if kept else ():
+        if edge["plan"] == title and (row := apart.get(above(edge, kernels_of))) is not None:
+            row.append(edge)
     colors = kernel_colors(data["clusters"])
     for i, (kernel, seconds) in enumerate(zip(kernels, times, strict=True)):
-        mine = set(kernel["ops"])
         if i not in kept:
-            before |= mine
             continue
-        first, known = mine - before, before - mine
-        ends = [(edge["producer"], edge["consumer"], edge) for edge in edges]
-        apart.append([e for made, read, e in ends if (read in mine and made in known) or (made in first and read in before)])
-        before |= mine
         own = [ops[name] for name in kernel["ops"] if name in ops]  # what is in the body of one that is shown is told with it
         kinds = _texts([op for op in own if op.get("parent") not in ops])
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
@@ -280,7 +279,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         shown = "" if where == whole else where
         color = colors.get((cluster["name"], kernel["name"]), 0)
         rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, color, (), nests, shown))
-    told, small = cuts(apart, cluster["bytes_read"] + cluster["bytes_written"], ops)
+    told, small = cuts(list(apart.values()))
     rows = [replace(row, cuts=of_row) for row, of_row in zip(rows, told, strict=True)]
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(

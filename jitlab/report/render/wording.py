@@ -168,6 +168,11 @@ def flip_text(would_fuse_if: str) -> str:
     return f"Would fuse if {would_fuse_if.removesuffix('.')}."
 
 
+def flips_for_nothing(edge: Mapping[str, Any]) -> bool:
+    """The change that would join the two ends of an edge saves no memory traffic."""
+    return bool(edge["flip"]) and edge["flip"].get("code") == "twice_for_nothing"
+
+
 def no_flip(code: str, kinds: Iterable[str]) -> str:
     """What is said behind a reason without a flip, of an edge between operations of these kinds."""
     name = "library_product" if code == "library_call" and "MatMul" in kinds else code

@@ -76,7 +76,7 @@ export function addKernel(
 
 /** Two strokes across a dashed line, and beside it why the two sides are apart. */
 function addBoundaries(pen: Pen, boundaries: readonly Boundary[], x: number, y: number, width: number): number {
-  const distinct = distinctTexts(boundaries, 'kernels');
+  const distinct = distinctTexts(boundaries, 'kernels', pen.said);
   const shown = distinct.slice(0, 3);
   if (shown.length === 0) {
     return y + 6;
@@ -104,7 +104,7 @@ function addBoundaries(pen: Pen, boundaries: readonly Boundary[], x: number, y: 
     at += index < shown.length - 1 ? 4 : 0;
   });
   if (distinct.length > shown.length) {
-    const more = `and ${some(distinct.length - shown.length, 'smaller value')}`;
+    const more = `and ${some(distinct.length - shown.length, 'more value')}`;
     at = pen.addLines(more, line + 14, at, width - 30, 'note', 'muted');
   }
   const middle = y + 12;

@@ -186,10 +186,13 @@ class Spine extends Pen {
       if (isHost) {
         y = addOps(this, node.ops, left + 28, y, width - 38, mark === 'host', 2) + 4;
       }
+      this.said.clear();
       node.kernels.forEach((part, index) => {
         y = addKernel(this, part, node, index, left + 16, y, width - 26, clusterMark(part.color));
       });
-      y += 6;
+      const small = node.kernels.flatMap(({ boundaries }) => boundaries).filter(boundary => boundary.small).length;
+      const more = small ? `and ${some(small, 'smaller value')} between kernels` : '';
+      y = this.addLines(more, left + 28, y + 14, width - 38, 'note', 'muted') - 8;
     }
     frame.height = y - top;
     this.shapes.splice(bands, 0, ...bandShapes(node, left + 1, top + 1, y - top - 1));

@@ -52,8 +52,12 @@ export interface BoundaryTexts {
   flip: string;
 }
 
-/** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it. */
+/** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it; or what is
+ * told of all edges of one reason. */
 export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = 'kernels'): BoundaryTexts {
+  if (boundary.told) {
+    return { head: `Not fused: ${boundary.told}`, why: '', flip: '' };
+  }
   const { text, clause, rest, sizeIn } = boundary.reason;
   const size = bytes(boundary.bytes);
   const word = apart === 'kernels' ? 'Not fused: ' : '';
@@ -65,20 +69,19 @@ export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = '
   };
 }
 
-/** The same words are said once, however many values they are true of. */
+/** The same words are said once, however many values they are true of; small values are counted alone. `said`: what was. */
 export function distinctTexts(
   boundaries: readonly Boundary[],
-  apart: 'kernels' | 'boxes'
+  apart: 'kernels' | 'boxes',
+  said = new Set<string>()
 ): [BoundaryTexts, Boundary][] {
-  const found = new Map<string, [BoundaryTexts, Boundary]>();
-  for (const boundary of [...boundaries].sort((a, b) => b.bytes - a.bytes)) {
-    const texts = boundaryTexts(boundary, apart);
-    const key = Object.values(texts).join('\n');
-    if (!found.has(key)) {
-      found.set(key, [texts, boundary]);
-    }
-  }
-  return [...found.values()];
+  return [...boundaries]
+    .sort((a, b) => b.bytes - a.bytes)
+    .flatMap(boundary => {
+      const texts = boundaryTexts(boundary, apart);
+      const key = Object.values(texts).join('\n');
+      return boundary.small || said.has(key) ? [] : (said.add(key), [[texts, boundary]]);
+    });
 }
 
 export function clusterFacts(node: FlowNode): string {

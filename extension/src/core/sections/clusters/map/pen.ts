@@ -19,6 +19,8 @@ export interface ClustersOptions {
 export class Pen {
   readonly shapes: Shape[] = [];
   readonly items: Item[] = [];
+  /** What was told of several edges of the box that is drawn. */
+  readonly said = new Set<string>();
 
   constructor(readonly options: ClustersOptions) {}
 
