@@ -346,6 +346,8 @@ class LoopTracer:
                 return self.refusal("shape", "loop_shape", **args)
             hint = "set_loop_options(shape_invariants=...) runs such a loop as plain Python"
             return self.error(ControlFlowValueError, "loop_shape", hint, **args)
+        if kind == "layout":
+            return self.refusal("layout", "loop_layout", name=repr(name))
         return self.error(ControlFlowTypeError, "loop_dtype", name=repr(name), before=before.dtype, after=after.dtype)
 
     # ---- the end of the loop

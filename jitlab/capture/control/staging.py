@@ -356,6 +356,8 @@ def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
     if mismatch.kind == "shape":
         one, others = plain(mine.type.shape), plain(other.type.shape)
         return NotReplayable("data_dependent_shape", "branch_shapes", name=repr(name), one=one, other=others)
+    if mismatch.kind == "layout":
+        return NotReplayable("layout", "branch_layout", name=repr(name))
     return ControlFlowTypeError(
         f"{name!r} has dtype {mine.dtype} in the main branch, but dtype {other.dtype} in the else branch",
         where=describe(here()), why="a traced value decides, so one array has to hold the values of both branches",

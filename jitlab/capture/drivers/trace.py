@@ -493,7 +493,7 @@ class Structure:
 
     def _base(self, cell: Cell) -> tuple[int, Path]:
         """The output whose memory an array is, row by row, and the view of it that has the array's own order of axes."""
-        lies = cell.strides if cell.memory is None else None
+        lies = cell.strides if cell.memory is None or cell.memory.is_choice else None
         order = [axis for axis in order_of(lies, plain(cell.node.shape)) if axis >= 0] if lies else []
         if order == sorted(order):
             return self.output(cell.read(())), ()

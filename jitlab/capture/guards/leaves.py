@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.capture.numpy_calls.layouts import Strides
+from jitlab.capture.numpy_calls.ordering import axes_order
 from jitlab.capture.tracers.number import Number
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.capture.tracers.tensor_array import TensorArray
@@ -37,13 +39,15 @@ _NUMBERS = {kind: number for number, kind in PYTHON_KINDS.items()}
 class LeafType:
     """The type of a value, and what it is in the program: `weak` the kind of a Python number, else an array or a scalar.
 
-    `among`: what it may be, where only a run knows (number_kinds.py).
+    `among`: what it may be, where only a run knows (number_kinds.py). `strides`: how a new array lies that keeps the order of
+    its axes, in elements; None: row by row.
     """
 
     type: ArrayType
     weak: Any  # int, float, complex, bool; None
     is_scalar: bool
     among: frozenset[int] = frozenset()
+    strides: Strides | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -70,7 +74,7 @@ WHICH = LeafType(ArrayType((), np.dtype("i8")), None, True)
 
 
 class Mismatch(Signal):
-    """Two values cannot be one: `kind` is "dtype", "shape" or "kind"."""
+    """Two values cannot be one: `kind` is "dtype", "shape", "layout" or "kind"."""
 
     def __init__(self, kind: str, mine: LeafType, other: LeafType) -> None:
         super().__init__(f"a value is {mine.type.describe()} on one way and {other.type.describe()} on another")
@@ -90,7 +94,7 @@ def leaf_type(value: Any) -> LeafType:
     if isinstance(value, Tensor):
         cell = value._cell
         among = cell.kinds.among if cell.kinds is not None else frozenset()
-        return LeafType(value.type, cell.node.weak if not value.shape else None, value.is_scalar, among)
+        return LeafType(value.type, cell.node.weak if not value.shape else None, value.is_scalar, among, axes_order(value))
     if isinstance(value, Symbolic):
         return LeafType(ArrayType((), np.dtype("i8")), int, True)
     if isinstance(value, np.generic):
@@ -127,10 +131,13 @@ def fitted(node: Node, wanted: LeafType) -> Node:
 def joined(mine: LeafType, other: LeafType, *, kinds: bool = False) -> LeafType:
     """The type that holds either value as it is, by NumPy's rules for Python numbers (NEP 50). Raises Mismatch.
 
-    `kinds`: it tells what the value may be in the program.
+    `kinds`: it tells what the value may be in the program, and how it lies.
     """
     among = mine.kinds | other.kinds if kinds else frozenset[int]()
-    return replace(_one_type(mine, other), among=among if len(among) > 1 else frozenset())
+    both = _one_type(mine, other)
+    if kinds and mine.strides != other.strides:
+        raise Mismatch("layout", mine, other)
+    return replace(both, among=among if len(among) > 1 else frozenset(), strides=mine.strides if kinds else None)
 
 
 def _one_type(mine: LeafType, other: LeafType) -> LeafType:
@@ -160,14 +167,16 @@ def is_same_type(mine: LeafType, other: LeafType, *, kinds: bool = False) -> boo
     except Mismatch:
         return False
     alike = other.kinds <= mine.kinds if kinds else mine.is_scalar == other.is_scalar
-    return both.dtype == mine.dtype and both.weak == mine.weak and alike
+    return both.dtype == mine.dtype and both.weak == mine.weak and alike and (not kinds or mine.strides == other.strides)
 
 
 def fresh(capture: Arrays, node: Node, kind: LeafType) -> Tensor:
     """A new array or number whose value is a node of our own."""
     if kind.weak:
         weak(node)
-    return Tensor(Cell(capture, node), is_scalar=kind.is_scalar)
+    cell = Cell(capture, node)
+    cell.strides = kind.strides
+    return Tensor(cell, is_scalar=kind.is_scalar)
 
 
 # ---- structure

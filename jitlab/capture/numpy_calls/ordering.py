@@ -79,6 +79,16 @@ def _strides(
     return _strides_of_order(function, order, args, kwargs, operands, made, number)
 
 
+def axes_order(x: Tensor) -> Strides | None:
+    """How a new array lies that keeps the order of an array's axes; None: row by row."""
+    if x.ndim < 2 or _lies_in_rows(x) or any(isinstance(n, Moving) for n in x.type.shape):
+        return None
+    at_least_two([x])
+    with noting(None):
+        shape = plain(x.type.shape)
+        return kept_strides([(shape, x.element_strides())], shape)
+
+
 def at_least_two(operands: Sequence[Tensor]) -> None:
     """Where every axis is longer than one, the order of the axes of arrays that lie one behind the other in memory, and of
     their views, is that of their places: no other size decides it. One that is not longer is no axis."""

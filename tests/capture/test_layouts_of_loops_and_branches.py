@@ -1,0 +1,105 @@
+"""What loops and branches on data give lies in memory as NumPy's own results do: `ravel`, `ascontiguousarray` and `reshape`
+copy it where NumPy copies, and writes reach what they reach there."""
+
+import numpy as np
+import pytest
+from same import assert_same_sharing
+
+import jitlab as jl
+
+
+def while_loop(a):
+    v, k = a, 0
+    while np.abs(v).max() > 0.2 and k < 12:
+        v = v * 0.5
+        k += 1
+    w, u = v.ravel(), v.reshape(-1)
+    w[0], u[1] = 9, 7
+    return v, w, u
+
+
+def rolled(a):
+    v = a
+    for _ in range(200):
+        v = v * 0.99
+    w = np.ascontiguousarray(v)
+    w[0] = 9
+    return v, w
+
+
+def in_the_body(a):
+    v, total = a, 0.0
+    for _ in range(200):
+        v = v * 0.99
+        w = np.ascontiguousarray(v)
+        w[0] = 9
+        total = total + v[0, 1]
+    return v, total
+
+
+def branch(a):
+    if a.sum() > 0:  # noqa: SIM108 - what is tested
+        v = a * 2
+    else:
+        v = a * 3
+    w = v.ravel()
+    w[0] = 9
+    return v, w
+
+
+def one_side(a):
+    v = a
+    if a.sum() > 0:
+        v = a * 0.5
+    w = np.ascontiguousarray(v)
+    w[0] = 9
+    return v, w
+
+
+def unlike(a):
+    v = a * 2
+    if a.sum() > 0:
+        v = np.asfortranarray(v)
+    w = v.ravel()
+    w[0] = 9
+    return v, w
+
+
+def another_after_the_first(a):
+    v = a
+    for _ in range(200):
+        v = np.ascontiguousarray(v * 0.99)
+    w = v.ravel()
+    w[0] = 9
+    return v, w
+
+
+def handed_out(a):
+    v = a
+    if a.sum() > 0:
+        v = a * 2
+    return v, v.tobytes("A"), v.strides
+
+
+@pytest.mark.parametrize(
+    "f", [while_loop, rolled, in_the_body, branch, one_side, unlike, another_after_the_first, handed_out],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("layout", ["rows", "columns", "part", "three axes"])
+def test_what_numpy_copies_is_copied(f, sign, layout):
+    values = np.random.default_rng(1).random((4, 3, 2)) * sign
+    a = {
+        "rows": values[:, :, 0].copy(), "columns": values[:, :, 0].T.copy().T, "part": np.asfortranarray(values)[:, :, 0],
+        "three axes": values.transpose(2, 0, 1),
+    }[layout]  # fmt: skip
+    compiled = jl.jit(f)
+    for _ in range(3):
+        one, other = a.copy(order="K"), a.copy(order="K")
+        expected, found = f(one), compiled(other)
+        np.testing.assert_array_equal(other, one)
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+            if isinstance(y, np.ndarray):
+                assert x.strides == y.strides
+        assert_same_sharing(found, expected)
