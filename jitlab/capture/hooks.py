@@ -50,11 +50,13 @@ from .tracers.tensor import Tensor, no_value
 if TYPE_CHECKING:
     from .control import iterables, looping, rolling, staging
     from .numpy_calls import counterparts, piecewise
+    from .tracers import filled_lists
 else:  # most functions have neither branches nor loops of traced values
     iterables, looping = Later(f"{__package__}.control.iterables"), Later(f"{__package__}.control.looping")
     rolling, staging = Later(f"{__package__}.control.rolling"), Later(f"{__package__}.control.staging")
     piecewise = Later(f"{__package__}.numpy_calls.piecewise")
     counterparts = Later(f"{__package__}.numpy_calls.counterparts")
+    filled_lists = Later(f"{__package__}.tracers.filled_lists")
 
 Names = tuple[str, ...]
 
@@ -210,6 +212,11 @@ class Hooks:
         """What is under a name that is not local, to get something."""
         capture = current_capture()
         return None if capture is None else capture.receiver(name)
+
+    def listed(self, value: Any) -> Any:
+        """A list of the function's own, where it looks into it."""
+        capture = current_capture()
+        return value if capture is None else capture.listed(value)
 
     def gives_out(self, what: tuple[Any, ...], builtins: tuple[Any, ...], receiver: Any) -> Any:
         """Who may put such a statement off, None for nobody."""
@@ -533,6 +540,10 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     capture.spend(CALL_NS)
     if capture.has_receivers:
         capture.check_passed(function, args, kwargs)
+    if capture.has_lists and any(isinstance(x, filled_lists.FilledList) for x in args):
+        found, args = filled_lists.given_to(function, args, kwargs)
+        if found is not NotImplemented:
+            return found
     owner = getattr(function, "__self__", None)
     if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
         function = getattr(capture.value(owner), function.__name__)

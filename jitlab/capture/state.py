@@ -365,6 +365,17 @@ class Capture(Arrays):
     def check_passed(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A call comes next, while containers that only get something are among the arguments of the program."""
 
+    def is_given(self, x: list[Any]) -> None:
+        """A list of the program's own is given to code that may keep it."""
+
+    def rows_of(self, x: list[Any]) -> list[Any]:
+        """What was appended to a list of the program's own, and is not yet in it."""
+        return []
+
+    def listed(self, x: Any) -> Any:
+        """A list that the program has made, where it looks into it."""
+        return x
+
     def gives_out(self, what: tuple[Any, ...], builtins: tuple[Any, ...], receiver: Any) -> Any:
         """Who may put a statement off that only gives something out; None: it is done now, as any other."""
         return None

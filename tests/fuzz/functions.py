@@ -537,6 +537,40 @@ class Writer:
         otherwise = "\nelse:\n    print('else', t)" if d.random() < 0.15 else ""
         return f"{start}for i in {over}:\n{indented(body)}{otherwise}"
 
+    def looked_into(self) -> str:
+        """A list that a loop appends to, and that is looked into."""
+        x, own, v, d = self.pick((1,)), self.new(self.draw.choice(["own", "own", "v"])), self.new(), self.draw
+        numbers = [f"{x}[i % len({x})]", f"{x}.sum()", "i", "t", f"float({x}[i % len({x})])", f"{x}[0] > i", "w[0]", "2"]
+        arrays = ["w", "w", x, "w.copy()", f"{x} * 1", f"{x} + i", "w[1:]", "w[::-1]", f"np.asarray({x})", "-w"]
+        given = [f"{own}.append({e})" for e in d.sample(numbers if d.random() < 0.5 else arrays, 2)]
+        given[1] = given[0] if d.random() < 0.6 else given[1]
+        first = d.choice(["[]", "[]", "[]", f"[{x}[0]]", "[w]", "[0]", "[1.5, 2.0]"])
+
+        def turn() -> str:
+            e = d.choice([*numbers[:5], f"{x}.max()"])
+            inner = f"if {e} > {d.choice([0, 1, 2])}:\n    {given[1]}"
+            also = d.choice([given[1], inner, f"{inner}\nelse:\n    {given[0]}", f"for q in range(3):\n    {given[1]}"])
+            return d.choice([
+                f"w = w + 1 - i % 2 * 2\n{given[0]}", f"w = {x} * i\n{given[0]}", given[0], inner, f"{given[0]}\n{also}",
+                f"{given[0]}\nif {e} > {d.choice([6, 9])}:\n    break", "w[0] = i", f"{x}[0] = i % 3", f"t = t + {e}",
+                f"w = {x}", f"w = {x} + w[0]", f"{x} = w + 0", "w += 1", f"t = len({own})", f"t = {own}[-1]",
+                f"{x}[i % len({x})] = w[0]",
+            ])  # fmt: skip
+
+        def loop() -> str:
+            over = d.choice(["range(20)", "range(18)", f"range(len({x}) * 4)", "range(3)", "range(40, 0, -2)"])
+            return f"for i in {over}:\n" + indented("\n".join(turn() for _ in range(d.randint(1, 3))))
+
+        between = ["w[0] = 7", f"{x}[0] = 5", "w += 1", "u = w[1:]\nu[...] = 3", given[0], loop(), "LOG.append(w)"]
+        asked = [
+            f"np.array({own})", f"np.stack({own})", f"sum({own})", f"len({own})", f"min({own})", f"max({own})", f"{own}[-1]",
+            f"{own}[0]", f"np.sum({own}[-3:], axis=0)", f"np.max({own})", f"np.array({own}[2:9])", f"{own}[3]",
+            f"np.array({own}) * 2", f"sum({own}) + len({own})", f"f'{{{own}[-1]}} {{len({own})}}'", f"np.vstack({own})",
+            f"np.cumsum({own})[-1]", f"told(w, {own}[-1])",
+        ]  # fmt: skip
+        parts = [f"t, w, i = 0, {x} * 1, 3", f"{own} = {first}", loop(), *d.sample(between, d.choice([0, 0, 1, 1, 2]))]
+        return "\n".join([*parts, *(f"{v}{n} = {e}" for n, e in enumerate(d.sample(asked, d.randint(1, 3))))])
+
     def small(self, x: str, i: str) -> str:
         """A statement of a loop's body."""
         d, last = self.draw, self.spaces[0][x].ndim == 1
@@ -625,7 +659,7 @@ class Writer:
         d = self.draw
         kinds = [self.alias] * 5 + [self.write] * 6 + [self.compute] * 4 + [self.hold] * 4 + [self.loop] * 4 + [self.branch] * 4
         kinds += [self.kind] * 4 + [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2
-        kinds += [self.effect, self.told_in_turns] * 3
+        kinds += [self.effect, self.told_in_turns] * 3 + [self.looked_into] * 3
         kinds += [self.element, self.counting] * 4
         wanted = d.choice((2, 4, 6, 9, 14))
         for _ in range(5 * wanted):

@@ -132,6 +132,7 @@ class LoopTracer:
         self.index: Any = 0
         self.bound: Bound = {}
         self.most: int | None = None  # iterations, by `set_loop_options`
+        self.is_left = test is not None or goes_on is not None  # an iteration may be the last before its time
         self.limit: int | None = None  # iterations that one run does: with more, Python takes the call
 
     # ---- tracing
@@ -196,6 +197,7 @@ class LoopTracer:
                 if isinstance(outcome, (Returned, Mixed)):
                     side.keep("return", outcome.value)
                 stop = self.stops(outcome)
+                self.is_left = self.is_left or stop is not None
             for name in changed:
                 self.settle(name, side)
             test = self.trace_test(stop is not None) if self.test is not None or stop is not None else None

@@ -97,14 +97,19 @@ class CallCapture(CellCapture):
         super().__init__(name, {}, strict=strict, static=static)
         self.current_argument = ""
         self.received: Received = {}  # parameters that only get something
+        self.lists_of_others: dict[int, Any] = {}  # that it made, and gave to code that may keep them
         self.begun: dict[int, Any] = {}  # generators that the call makes: nobody else may get hold of them
 
     def structure(self) -> CellStructure:
         return CallStructure(self)
 
-    def is_own_list(self, x: list[Any]) -> bool:
-        is_outermost = type(self) is CallCapture and len(self.functions) == 1
-        return is_outermost and id(x) in self.made_now and not any(id(x) in made.made for made in self.blocks)
+    def is_own_list(self, x: list[Any], *, is_returned: bool) -> bool:
+        is_inside = type(self) is CallCapture and (not is_returned or len(self.functions) == 1)
+        is_own = is_inside and id(x) in self.made_now and id(x) not in self.lists_of_others
+        return is_own and not any(id(x) in made.made for made in self.blocks)
+
+    def is_given(self, x: list[Any]) -> None:
+        self.lists_of_others[id(x)] = x
 
     def new_object(self, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """It is no part of what the call gives: structure, of which each call makes another one in Python."""

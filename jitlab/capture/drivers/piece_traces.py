@@ -29,13 +29,18 @@ from jitlab.events import PythonStatement
 from jitlab.ir import TRACED_DTYPES, Source, every_node
 from jitlab.messages import Message
 from jitlab.ops.control_flow import Loop
+from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
 from .trace import NOTHING, Build, Found, Structure, Trace, check_target
 
 if TYPE_CHECKING:
+    from jitlab.capture.tracers import filled_lists
+
     from .pieces import CellCapture
+else:  # for programs that look into lists of their own
+    filled_lists = Later("jitlab.capture.tracers.filled_lists")
 
 Namespace = dict[str, Any]
 #: So many traces in succession that are each for another object are enough.
@@ -255,6 +260,8 @@ class CellStructure(Structure):
         self.capture.spend(RESULT_NS)
         if isinstance(x, Receiver):
             return self.found_again(x.place)
+        if self.capture.has_lists and isinstance(x, filled_lists.FilledList):
+            raise x.refusal()
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]

@@ -66,9 +66,11 @@ from .piece_traces import (
 from .trace import Run, Trace
 
 if TYPE_CHECKING:
+    from jitlab.capture.tracers import filled_lists
+
     from . import put_off
 else:  # for programs that print or store
-    put_off = Later(f"{__package__}.put_off")
+    put_off, filled_lists = Later(f"{__package__}.put_off"), Later("jitlab.capture.tracers.filled_lists")
 
 Executor = Callable[[Trace], Run]
 
@@ -273,7 +275,7 @@ class CellCapture(ObjectsOfTheUser):
         return value
 
     def load_item(self, owner: Any, key: Any) -> Any:
-        if isinstance(owner, (Tensor, Flat)):
+        if isinstance(owner, (Tensor, Flat)) or (self.has_lists and isinstance(owner, filled_lists.FilledList)):
             return owner[key]
         self.spend(ITEM_NS)
         if type(owner) is np.ndarray or hasattr(owner, "__jitlab_tensor__"):
@@ -314,12 +316,12 @@ class CellCapture(ObjectsOfTheUser):
     def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
         means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
         may = not (self.at_once or self.in_numpy or self.calls_back)
-        if what[5] and type(receiver) is list and self.is_own_list(receiver):
-            if may and (self.blocks or self.has_filled(receiver)):
+        if what[5] and type(receiver) is list and self.is_own_list(receiver, is_returned=what[5][0]):
+            if may and (self.blocks or self.is_filled(receiver)):
                 self.putting = self.putting or put_off.PutOff(self)
                 if (token := self.putting.of_own_list(what, receiver)) is not None:
                     return token
-            if self.has_filled(receiver):
+            if self.is_filled(receiver):
                 raise EndPiece("effect", "reads_given", owner="a list")
             self.effects.undo.append(partial(_shorten, receiver, len(receiver)))  # a turn may be traced again, in a loop
             return None
@@ -333,12 +335,22 @@ class CellCapture(ObjectsOfTheUser):
             raise EndPiece("effect", "stores", owner=a_kind(receiver.value))
         return None
 
-    def is_own_list(self, x: list[Any]) -> bool:
-        """Is it a list that the outermost function has made, outside of loops and branches, and gives?"""
+    def is_own_list(self, x: list[Any], *, is_returned: bool) -> bool:
+        """Is it a list that a function has made, outside of loops and branches, the outermost one where that gives it?"""
         return False
 
-    def has_filled(self, x: list[Any]) -> bool:
+    def is_filled(self, x: list[Any]) -> bool:
         return self.putting is not None and id(x) in self.putting.filled
+
+    def rows_of(self, x: list[Any]) -> list[Any]:
+        """What loops have appended to a list, and who came after them."""
+        return [] if self.putting is None else self.putting.rows_of(x)
+
+    def listed(self, x: Any) -> Any:
+        if type(x) is not list or not self.is_own_list(x, is_returned=False):
+            return x
+        self.has_lists = True
+        return filled_lists.FilledList(self, x)
 
     def before_leaving(self, x: Any) -> None:
         if self.putting is not None:
@@ -592,6 +604,8 @@ class CellCapture(ObjectsOfTheUser):
 
     def before_write(self, cell: Cell) -> None:
         super().before_write(cell)
+        if self.putting is not None and self.putting.copied:
+            self.putting.before_write(cell)
         if any(part() is not None for part in cell.parts):
             raise EndPiece("effect", "writes_viewed")
         if self.moving and cell.input is not None:

@@ -35,7 +35,20 @@ from jitlab.support.lazy_dataclass import dataclass
 
 from .piece_traces import RECEIVERS, RECEIVING, EndPiece, Given, Namespace, Receiver, StoresOutside
 from .trace import Build, Structure
-from .turns import Field, Made, Same, Together, Turns, Unlogged, at_root, blocks_of_turn, in_loop, is_handed_on, may_log
+from .turns import (
+    Field,
+    Made,
+    Same,
+    Together,
+    Turns,
+    Unlogged,
+    at_root,
+    blocks_of_turn,
+    in_loop,
+    is_handed_on,
+    may_log,
+    started_as,
+)
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -72,7 +85,8 @@ class Token:
     attribute: str = ""
     hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
     is_filled: bool = False  # what the value holds is given
-    is_own: bool = False  # the receiver is a list that the call makes and gives: nobody can tell
+    is_own: bool = False  # the receiver is a list that the call makes, and gives or looks into: nobody can tell
+    is_read: bool = False  # the call looks into it
     loaded: Any = None  # of `owner.name op= v`: what stood there
 
     @property
@@ -100,6 +114,9 @@ class PutOff:
     found: set[Any] = field(default_factory=set)  # what receivers were found by: attributes, and containers that hold them
     of_turns: dict[int, Any] = field(default_factory=dict)  # by their ids, what turns made and gave: nobody else may get it
     filled: dict[int, list[Any]] = field(default_factory=dict)  # by their ids, lists of the call's own that got something
+    inside: dict[int, list[Any]] = field(default_factory=dict)  # those of them that nobody gets
+    copied: dict[int, Cell] = field(default_factory=dict)  # by their ids, arrays that stand in lists as they were
+    copied_from: int = 0  # where in the graph the first of these was
     is_seen: bool = False  # something is given out that somebody may look at
     nodes: dict[tuple[int, str], Node] = field(default_factory=dict)  # of numbers stored outside of all blocks
     #: By object and name, attributes that loops store and read, which a turn takes from the one before, and of which type they
@@ -111,15 +128,17 @@ class PutOff:
         return (
             list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
             list(self.given), list(self.containers), self.first_node, set(self.found), dict(self.of_turns),
-            dict(self.filled), self.is_seen, dict(self.nodes), turns.state() if isinstance(turns, Turns) else None,
+            dict(self.filled), dict(self.inside), dict(self.copied), self.copied_from, self.is_seen, dict(self.nodes),
+            turns.state() if isinstance(turns, Turns) else None,
         )  # fmt: skip
 
     def rollback(self, mark: Any) -> None:
         """Forget what was put off since `mark`; all of it where that was before the first."""
         (
             self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
-            self.first_node, self.found, self.of_turns, self.filled, self.is_seen, self.nodes, state,
-        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, False, {}, None)  # fmt: skip
+            self.first_node, self.found, self.of_turns, self.filled, self.inside, self.copied, self.copied_from, self.is_seen,
+            self.nodes, state,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, {}, {}, 0, False, {}, None)  # fmt: skip
         if state is not None:
             self.effects[-1].restore(state)
 
@@ -138,10 +157,23 @@ class PutOff:
         return Token(self, kind, is_text, first, hashed=hashed, is_filled=is_filled)
 
     def of_own_list(self, what: tuple[Any, ...], receiver: list[Any]) -> Token | None:
-        """The same for a list that the call makes and gives."""
+        """The same for a list that the call makes, and gives or looks into."""
         if self.capture.blocks and not may_log(self.capture):
             return None
-        return Token(self, what[0], what[4], receiver, is_own=True)
+        is_returned, is_read = what[5]
+        if not is_returned:
+            self.inside[id(receiver)] = receiver
+        return Token(self, what[0], what[4], receiver, is_own=True, is_read=is_read)
+
+    def rows_of(self, x: list[Any]) -> list[Any]:
+        """What a list of the call's own got, in order: values, and what turns appended (None where that is not known)."""
+        found: list[Any] = []
+        for effect in self.effects if id(x) in self.filled else ():
+            if isinstance(effect, Turns):
+                found += effect.rows_of(x)
+            elif effect.values[0] is x:
+                found.append(effect.values[1] if len(effect.values) == 2 else None)
+        return found
 
     def _takes(self, owner: Any, name: str) -> bool:
         """A store under this name runs no code of anybody's, and is seen by who reads the attribute."""
@@ -322,6 +354,10 @@ class PutOff:
         shown = token.is_shown
 
         def made(value: Any, is_hashed: bool) -> Made:
+            if token.is_read and is_leaf(value):
+                if isinstance(value, Tensor) and not value.is_scalar:
+                    self._copy(token, value)
+                return turns.logged(log, value)
             if isinstance(value, (Tensor, Symbolic)):
                 if isinstance(value, Symbolic) or value.is_scalar or (shown and not is_hashed) or self._is_of_turn(value):
                     return turns.logged(log, value)
@@ -372,6 +408,30 @@ class PutOff:
         if id(x) in self.of_turns or any(id(x) in made.made for made in self.capture.blocks):
             raise Unlogged
         return False
+
+    def _copy(self, token: Token, x: Tensor) -> None:
+        """An array stands in a list that the call looks into. Raises Unlogged where it may get another value."""
+        if id(token.receiver) not in self.inside:  # who gets the list gets the array, too
+            if not self._is_of_turn(x):
+                raise Unlogged
+            return
+        capture, cells = self.capture, [x._cell]
+        self.copied_from = self.copied_from if self.copied else len(capture.root.nodes)
+        while cells:
+            cell = cells.pop()
+            is_new = any(cell.home is made.graph for made in blocks_of_turn(capture))
+            if any(found is not None for found in (cell.memory, cell.kinds, cell.parts_of)) or (cell.written and not is_new):
+                raise Unlogged
+            self.copied[id(cell)] = cell
+            cells += [start._cell for start in started_as(capture, cell) if id(start._cell) not in self.copied]
+
+    def before_write(self, cell: Cell) -> None:
+        """Nothing is written into an array that stands in a list, nor into what may be one: what a loop or a branch gave."""
+        after = self.capture.root.nodes[self.copied_from :]
+        value = at_root(self.capture, cell)
+        may_be = isinstance(value.op, Item) and not cell.written and any(value is node for node in after)
+        if id(cell) in self.copied or may_be or cell.memory is not None or cell.parts_of is not None:
+            raise EndPiece("effect", "writes_after")
 
     def before_leaving(self, x: Any) -> None:
         """A block gives x, which is what an iteration takes from the one before, or what follows."""
@@ -474,6 +534,10 @@ class PutOff:
         made: list[Given] = []
         known: Namespace = {}
         for effect in self.effects:
+            if isinstance(effect, Turns):
+                effect.kept_inside = list(self.inside.values())
+            if not effect.is_given if isinstance(effect, Turns) else id(effect.values[0]) in self.inside:
+                continue
             names: list[tuple[str, Build]] = []
             for name, value in effect.names.items():
                 if name not in known or known[name] is not value:

@@ -20,7 +20,9 @@ import numpy as np
 
 from jitlab.capture.control.blocks import Block
 from jitlab.capture.control.number_kinds import check_exact, give_kinds, kind_node
+from jitlab.capture.guards import leaves
 from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS, LeafType, fitted, fresh, leaf_node, leaf_type
+from jitlab.capture.tracers.filled_lists import Rows
 from jitlab.capture.tracers.number import Number, derived
 from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.ir import ArrayType, Moving, Node, Source, as_length
@@ -31,6 +33,8 @@ from jitlab.ops.layout.indexing import basic_index
 from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from jitlab.capture.control.looping import LoopTracer
+
     from .pieces import CellCapture
     from .trace import Build, Structure
 
@@ -49,21 +53,27 @@ class Unlogged(Exception):
 
 @dataclass(eq=False)
 class Log:
-    """Statements behind one another in a block. `at`: the position that is logged into, as an index."""
+    """Statements behind one another in the innermost of `blocks`. `at`: the position that is logged into, as an index."""
 
-    block: Block
+    blocks: tuple[Block, ...]
+    loops: tuple[LoopTracer, ...]
     capacity: int
     count: Cell
     order: Cell
     at: Any
     given: list[tuple[types.FunctionType, tuple[Made, ...], str, Source | None]] = field(default_factory=list)
 
+    @property
+    def is_full(self) -> bool:
+        """Is something logged in each turn that there is room for?"""
+        return len(self.loops) == len(self.blocks) and not any(tracer.is_left for tracer in self.loops)
+
 
 class Logged:
     """A value of each turn: an array of them. `kinds`: which kind of number each one is, where only a run knows."""
 
-    def __init__(self, values: Cell, number: type | None, is_scalar: bool, kinds: Cell | None) -> None:
-        self.values, self.number, self.is_scalar, self.kinds = values, number, is_scalar, kinds
+    def __init__(self, values: Cell, kind: LeafType, kinds: Cell | None) -> None:
+        self.values, self.kind, self.kinds = values, kind, kinds
 
 
 class Same:
@@ -167,11 +177,20 @@ def is_handed_on(capture: CellCapture, cell: Cell) -> bool:
     return any(tensor._cell is cell for tracer in capture.tracers for pairs in tracer.bound.values() for tensor, _ in pairs)
 
 
+def started_as(capture: CellCapture, cell: Cell) -> Iterator[Tensor]:
+    """The arrays that an array which a loop carries was before the first iteration."""
+    for tracer in capture.tracers:
+        for name, pairs in tracer.bound.items():
+            if any(tensor._cell is cell for tensor, _ in pairs):
+                yield from (leaf for leaf in leaves.taken_apart(tracer.before[name])[1] if isinstance(leaf, Tensor))
+
+
 class Turns:
     """The logs of blocks behind one another. To a recording it is one effect; in a trace it is what a run gives out."""
 
     def __init__(self, capture: CellCapture, names: dict[str, Any]) -> None:
         self.capture, self.names = capture, names
+        self.kept_inside: Sequence[list[Any]] = ()  # lists of the program's own that nobody gets
         self.number = self._cell((), _INT)  # of what was logged so far
         self.logs: list[Log] = []
 
@@ -185,17 +204,17 @@ class Turns:
 
     @property
     def sources(self) -> list[Source]:
-        return [source for log in self.logs for *_, source in log.given if source is not None]
+        return [source for log in self.logs for *_, source in self._given_by(log) if source is not None]
 
     @property
     def kinds(self) -> set[str]:
-        return {kind for log in self.logs for _, _, kind, _ in log.given}
+        return {kind for log in self.logs for _, _, kind, _ in self._given_by(log)}
 
     # ---- while the program is traced
     def log(self) -> Log:
         """The log of what stands here."""
         capture = self.capture
-        if self.logs and self.logs[-1].block is capture.blocks[-1]:
+        if self.logs and self.logs[-1].blocks[-1] is capture.blocks[-1]:
             return self.logs[-1]
         capacity: Any = 1
         for tracer in capture.tracers:
@@ -207,7 +226,7 @@ class Turns:
         if capture.tracers:
             at = count.read(())
             capture.bounds.noted[at] = 0, capacity - 1
-        found = Log(capture.blocks[-1], capacity, count, order, at)
+        found = Log(tuple(capture.blocks), capture.tracers, capacity, count, order, at)
         self._put(found, order, self.number.read(()))
         for cell in (count, self.number):
             cell.move_on((), elementwise(Add(), cell.read(()), constant(np.int64(1))))
@@ -228,7 +247,19 @@ class Turns:
         if kind.among:
             kinds = self._cell((as_length(log.capacity),), _INT)
             self._put(log, kinds, kind_node(value))
-        return Logged(values, kind.weak, kind.is_scalar, kinds)
+        return Logged(values, kind, kinds)
+
+    def rows_of(self, items: list[Any]) -> Iterator[Rows | None]:
+        """What was logged for a list; None for what cannot be read."""
+        found = [(log, [made[1] for _, made, _, _ in log.given if _is_for(made[0], items)]) for log in self.logs]
+        found = [(log, values) for log, values in found if values]
+        outermost = [log.blocks[0] for log, _ in found]
+        for log, values in found:
+            logged = [value for value in values if isinstance(value, Logged) and value.kinds is None]
+            may_read = len(logged) == len(values) and outermost.count(log.blocks[0]) == 1
+            may_read = may_read and all(leaves.is_same_type(logged[0].kind, value.kind) for value in logged)
+            cells = [value.values for value in logged]
+            yield Rows(cells, logged[0].kind, log.count, log.is_full) if may_read else None
 
     def _put(self, log: Log, cell: Cell, value: Node) -> None:
         self.capture.before_write(cell)
@@ -242,6 +273,14 @@ class Turns:
             return Cell(capture, capture.root.add(Fill(shape), zero) if shape else zero)
 
     # ---- in the trace
+    def _given_by(self, log: Log) -> list[tuple[types.FunctionType, tuple[Made, ...], str, Source | None]]:
+        """What somebody gets."""
+        return [given for given in log.given if not any(_is_for(given[1][0], x) for x in self.kept_inside)]
+
+    @property
+    def is_given(self) -> bool:
+        return any(map(self._given_by, self.logs))
+
     def builds(self, structure: Structure) -> tuple[Callable[..., Any], list[Build]]:
         """What gives all of it out, and what a run hands to that."""
         values: list[Build] = []
@@ -257,19 +296,23 @@ class Turns:
                 return partial(_together, made.kind, [reader(item) for item in made.items], made.keys)
             if made.kinds is not None:
                 return partial(_of_kinds, room(Tensor(made.values)), room(Tensor(made.kinds)))
-            if made.number is not None:
+            if made.kind.weak is not None:
                 return partial(_numbers, room(Tensor(made.values)))
-            return partial(_scalars if made.is_scalar else _arrays, room(Tensor(made.values)))
+            return partial(_scalars if made.kind.is_scalar else _arrays, room(Tensor(made.values)))
 
-        logs = [log for log in self.logs if log.given]
+        given_by = [(log, given) for log in self.logs if (given := self._given_by(log))]
         parts = [
             GivingPart(
-                room(Tensor(log.count)), room(Tensor(log.order)) if len(logs) > 1 else -1,
-                [(function, [reader(made) for made in values_of]) for function, values_of, _, _ in log.given],
+                room(Tensor(log.count)), room(Tensor(log.order)) if len(given_by) > 1 else -1,
+                [(function, [reader(made) for made in values_of]) for function, values_of, _, _ in given],
             )
-            for log in logs
+            for log, given in given_by
         ]  # fmt: skip
         return Giving(parts), values
+
+
+def _is_for(made: Made, items: list[Any]) -> bool:
+    return isinstance(made, Same) and made.value is items
 
 
 Reader = Callable[[Sequence[Any], int], Any]
@@ -342,5 +385,5 @@ def _together(kind: type, readers: list[Reader], keys: Sequence[Any], values: Se
 
 __all__ = [
     "Field", "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_handed_on",
-    "may_log",
+    "may_log", "started_as",
 ]  # fmt: skip

@@ -280,7 +280,7 @@ class Converter(FlowConverter):
         self.classes = list(classes)
         self.scopes: list[frozenset[str]] = []
         self.outward: list[frozenset[str]] = []  # names declared global or nonlocal
-        self.own_lists: frozenset[str] = frozenset()  # names of lists that the function only appends to, and gives
+        self.own_lists: dict[str, effect_statements.OwnList] = {}  # by their names, lists of the function's own
         self.flows = []
 
     # ---- definitions
@@ -373,7 +373,10 @@ class Converter(FlowConverter):
 
     # ---- loads
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self.mangled(node.id)
+        own, node.id = self.own_lists.get(node.id), self.mangled(node.id)
+        is_looked_into = own is not None and own.is_read and not hasattr(node, effect_statements.AS_IT_IS)
+        if is_looked_into and isinstance(node.ctx, ast.Load):
+            return self.hook("listed", node, node)
         if not isinstance(node.ctx, ast.Load) or node.id.startswith(ADDED) or self._is_local(node.id):
             return node  # the conversion's own, a loop's item among them: that is new in each turn
         return self.hook("name", node, node, ast.Constant(node.id))
@@ -527,13 +530,13 @@ class Converter(FlowConverter):
         else:
             otherwise = self._assignment(whole) if isinstance(whole, ast.Assign) else self.generic_visit(whole)
         assert isinstance(otherwise, ast.stmt)
-        found.is_own = found.root is not None and found.root.id in self.own_lists
+        found.own = self.own_lists.get(found.root.id) if found.root is not None else None
         return effect_statements.with_later(found, node, self.hook, self.visit, self._receiver, self.mangled, [otherwise])
 
     def _receiver(self, name: ast.Name) -> ast.expr:
         """A container that gets something: under a name around the function it is not read."""
         if self._is_local(self.mangled(name.id)):
-            return self.visit(name)  # type: ignore[no-any-return]
+            return ast.copy_location(ast.Name(self.mangled(name.id), ast.Load()), name)
         return self.hook("receiver", name, ast.Constant(self.mangled(name.id)))
 
     def _assignment(self, node: ast.Assign) -> ast.AST:
@@ -621,8 +624,8 @@ def _lists_of(function: ast.FunctionDef) -> list[str]:
     """The names under which a function makes lists, outside of its loops and branches."""
     made = []
     for part in function.body:
-        if isinstance(part, ast.Assign) and len(part.targets) == 1:
-            target, value = part.targets[0], part.value
+        if (isinstance(part, ast.Assign) and len(part.targets) == 1) or (isinstance(part, ast.AnnAssign) and part.value):
+            target, value = part.targets[0] if isinstance(part, ast.Assign) else part.target, part.value
             pairs = [(target, value)]
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
                 pairs = list(zip(target.elts, value.elts, strict=True))

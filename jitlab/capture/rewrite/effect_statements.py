@@ -19,7 +19,7 @@ import builtins
 import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitlab.support import trees
 from jitlab.support.lazy_dataclass import dataclass
@@ -57,7 +57,7 @@ class Giving:
     is_text: bool  # a text is made of values
     hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
     is_filled: bool = False  # the items of its value are given
-    is_own: bool = False  # it appends to a list of which `own_lists` knows
+    own: OwnList | None = None  # it appends to a list of which `own_lists` knows
 
 
 class Augmented(ast.expr):
@@ -306,24 +306,91 @@ def only_received(nodes: Sequence[ast.AST], passed_on: PassedOn = lambda call: (
     return {name: uses for name, uses in received.items() if uses_of[name] == reads[name]}
 
 
-def own_lists(function: ast.FunctionDef, made: Collection[str]) -> frozenset[str]:
-    """Those local names that stand for a list which the function makes (as `made` says), appends to and returns: nothing else
-    reads or binds them, so that nobody can tell when something is appended."""
+#: What the names of lists are marked with where a function returns them or appends to them.
+AS_IT_IS = "_jl_as_it_is"
+
+
+class OwnList(NamedTuple):
+    """What a function does with a list of its own, beside appending to it."""
+
+    is_returned: bool
+    is_read: bool
+
+
+def own_lists(function: ast.FunctionDef, made: Collection[str]) -> dict[str, OwnList]:
+    """Those local names that stand for a list which the function makes (as `made` says), appends to, returns, and looks into
+    where no loop around appends to it: nothing else reads or binds them, so that nobody can tell when something is appended."""
     stores: Counter[str] = Counter(argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg))
     reads: Counter[str] = Counter()
     uses: Counter[str] = Counter()
+    returned: set[str] = set()
+    looked_into: set[str] = set()
+    of_parts: set[str] = set()  # what is appended is made of values
     for part in [part for statement in function.body for part in trees.walk(statement)]:
         if isinstance(part, ast.Name):
             (reads if isinstance(part.ctx, ast.Load) else stores)[part.id] += 1
         elif isinstance(part, (*_SCOPES, ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.alias, ast.MatchAs, ast.MatchStar)):
             stores.update({name: 2 for name in _names_in(part)})  # what others bind or read is nobody's own
+        elif isinstance(part, (ast.For, ast.While)):
+            within = list(trees.walk(part))
+            appended = {root.id for x in within if (root := _appended(x)[0]) is not None}
+            both = {name for x in within for name in _looked_into(x) if name in appended}
+            stores.update(dict.fromkeys(both, 2))
         elif isinstance(part, ast.Return) and part.value is not None:
-            uses.update(item.id for item in _elements(part.value) if isinstance(item, ast.Name))
-        elif isinstance(part, ast.Expr):
-            found = giving(part)
-            if found is not None and found.kind == "append" and found.root is not None and not (found.attribute or found.keys):
-                uses[found.root.id] += 1
-    return frozenset(name for name in made if stores[name] == 1 and uses[name] == reads[name])
+            given = [item for item in _elements(part.value) if isinstance(item, ast.Name)]
+            for item in given:
+                setattr(item, AS_IT_IS, True)
+            uses.update(item.id for item in given)
+            returned.update(item.id for item in given)
+        else:
+            root, is_value = _appended(part)
+            if root is not None:
+                setattr(root, AS_IT_IS, True)
+                uses[root.id] += 1
+                of_parts.update(() if is_value else [root.id])
+            names = _looked_into(part)
+            uses.update(names)
+            looked_into.update(names)
+    own = [name for name in made if stores[name] == 1 and uses[name] == reads[name] and name not in looked_into & of_parts]
+    return {name: OwnList(name in returned, name in looked_into) for name in own}
+
+
+def _appended(node: ast.AST) -> tuple[ast.Name | None, bool]:
+    """The list in `items.append(x)`, and whether `x` is one value; None for anything else."""
+    found = giving(node) if isinstance(node, ast.Expr) else None
+    if found is None or found.kind != "append" or found.attribute or found.keys:
+        return None, False
+    assert isinstance(found.later, ast.Expr) and isinstance(found.later.value, ast.Call)
+    return found.root, isinstance(found.later.value.args[0], ast.Name)
+
+
+def _looked_into(node: ast.AST) -> list[str]:
+    """The names of lists in `np.mean(items)`, `np.mean(items[-9:])`, `len(items)` and `items[-1]`."""
+    if isinstance(node, ast.Subscript):
+        return [node.value.id] if isinstance(node.value, ast.Name) and _is_number(node.slice) else []
+    if not isinstance(node, ast.Call):
+        return []
+    if isinstance(node.func, ast.Name):
+        if node.func.id not in _OF_ITEMS or len(node.args) != 1 or node.keywords:
+            return []
+    elif not (isinstance(node.func, ast.Attribute) and isinstance(node.func.value, (ast.Name, ast.Attribute))):
+        return []
+    parts = [part.value if isinstance(part, ast.Subscript) and _is_part(part.slice) else part for part in node.args]
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+#: The builtins that may be asked of a list of numbers.
+_OF_ITEMS = frozenset({"len", "sum", "min", "max"})
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _is_part(node: ast.expr) -> bool:
+    """`a:b:c` of numbers?"""
+    return isinstance(node, ast.Slice) and all(x is None or _is_number(x) for x in (node.lower, node.upper, node.step))
 
 
 _SCOPES = (
@@ -361,7 +428,8 @@ def with_later(
         assert isinstance(found.later, ast.Assign) and isinstance(found.later.targets[0], ast.Attribute)
         attribute = found.later.targets[0].attr = mangled(found.later.targets[0].attr)
     told: Any = (
-        found.kind, attribute, found.keys, found.builtins, found.is_text, found.is_own, found.hashed, found.is_filled
+        found.kind, attribute, found.keys, found.builtins, found.is_text, found.own and tuple(found.own), found.hashed,
+        found.is_filled,
     )  # fmt: skip
     what = ast.Constant(told)
     is_container = found.attribute is None and found.kind != "attribute"
@@ -376,4 +444,4 @@ def with_later(
     return [placed(statement, at) for statement in made]
 
 
-__all__ = ["Giving", "Received", "giving", "only_received", "own_lists", "with_later"]
+__all__ = ["Giving", "OwnList", "Received", "giving", "only_received", "own_lists", "with_later"]

@@ -129,6 +129,7 @@ class Arrays(Loops):
 
     policy = Policy()
     has_receivers = False  # of arguments that only get something, which may be passed on
+    has_lists = False  # of its own, into which it looks
     has_kinds = False  # of a number only a run knows which kind it is (number_kinds.py)
     at_once = 0  # what puts nothing off and is being recorded: bodies of `try`, what does to Python once a trace what it does
     guarded = 0  # bodies of the program's `try` that are being recorded
