@@ -122,6 +122,7 @@ class Recording:
         self.start_ns = time.perf_counter_ns()
         self.began = time.time()  # the same moment by the calendar, seconds since 1970
         self.run_ns: int | None = None  # what the run took by the clock, when it has ended
+        self.measuring_ns = 0  # that the user waited for a comparison, a check or a timing after the run
         self.captures_ns = 0  # that the run waited for captures and compilers, also for those that came to nothing
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
         self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
@@ -212,6 +213,11 @@ class Recording:
             for name in ("compiled", "op by op"):
                 self.take_lane(name, replay)
             self.count += replay.count
+
+    @property
+    def has_times_of_rounds(self) -> bool:
+        """Those of kernels and operations are a comparison's, not the run's."""
+        return self._own_work_ns is not None
 
     @property
     def work_ns(self) -> int:

@@ -166,6 +166,7 @@ class Waited(Record):
     compiling: Seconds  #: of tracing (also of what could not be traced), optimising, planning and code that the run waited for
     python: Seconds  #: of statements and calls that Python ran; where jitlab does not run the statements, of the rest
     overhead: Seconds  #: of what jitlab did around the statements of a cell
+    measuring: Seconds | None = None  #: besides, after the run, for a comparison, a check or a timing
     next: Seconds | None = None  #: of a later run's compiled part, where that was measured
     pays: Message | None = None  #: after how many runs the compiling has paid for itself; null: nobody knows
 

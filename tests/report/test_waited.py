@@ -27,13 +27,13 @@ def test_the_run_by_the_clock_stands_first_with_its_parts():
     told = report.verdict["waited"]
     assert told["seconds"] == 0.1
     assert told["work"] + told["compiling"] + told["python"] == pytest.approx(0.1)
-    assert told["text"] == "100 ms this run: 58.6 ms work, 20.6 ms compiling, 20.8 ms Python"
+    assert told["text"] == "100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python"
     assert str(report).split("\n")[0] == told["text"]
 
 
 def test_what_is_not_felt_is_not_named_and_what_is_no_sum_is_no_list():
     told = of(run_ns=18_000_000, retraces=0).verdict["waited"]["text"]
-    assert told.startswith("18.0 ms this run: 9.8 ms work, 8.1 ms compiling") and "Python" not in told
+    assert told.startswith("18.0 ms this run: 9.8 ms work, 8.1 ms tracing and compiling") and "Python" not in told
     assert of(run_ns=10_000_000, retraces=0).verdict["waited"]["text"] == "10.0 ms this run"  # threads ran at once
 
 
@@ -54,7 +54,7 @@ def test_what_later_runs_take_is_said_where_it_was_measured():
         (40, 0, "20.6 ms of compiling pays for itself after 1 run"),
         (40, 1, "1.02 s of compiling pays for itself after 35 runs"),
         (11, 19.6, "19.6 s of compiling does not pay for itself before run 20,000: leave it to NumPy"),
-        (5, 0, "leave it to NumPy"),
+        (5, 0, "leave it to NumPy: about 5.0 ms a run, 10.0 ms compiled"),
         (10, 1, None),
     ],
 )
@@ -78,7 +78,7 @@ def test_what_each_run_has_besides_its_work_counts_against_it():
     speed = {"ratio": 4.0, "low": 3.9, "high": 4.1}
     assert "after 15 runs" in str(made._paid(0.29, 0.01, 0.01, speed))  # of 30 ms saved 20 are left
     assert made._paid(0.3, 0.01, 0.03, speed) is None  # nobody knows
-    assert str(made._paid(0.3, 0.01, 0.04, speed)) == "leave it to NumPy"
+    assert str(made._paid(0.3, 0.01, 0.04, speed)) == "leave it to NumPy: about 40.0 ms a run, 50.0 ms compiled"
 
 
 def test_captures_that_came_to_nothing_are_compiling():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,6 +68,22 @@ class Copies:
 
     def clear(self) -> None:
         self._known.clear()
+
+
+class Stopwatch:
+    """What work takes from here on: nanoseconds by the clock, or of the processor where that is less, since other programs had
+    it meanwhile. (Work on several threads takes more of the processors.)"""
+
+    __slots__ = ("_clock", "_processor")
+    IS_FINE: ClassVar[bool] = time.get_clock_info("process_time").resolution <= 1e-6
+
+    def __init__(self) -> None:
+        self._processor = time.process_time_ns()
+        self._clock = time.perf_counter_ns()
+
+    def ns(self) -> int:
+        by_clock = time.perf_counter_ns() - self._clock
+        return min(by_clock, time.process_time_ns() - self._processor) if self.IS_FINE else by_clock
 
 
 def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import time
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.api.check.replaying import TooMuch
+from jitlab.api.check.replaying import Stopwatch, TooMuch
 from jitlab.api.check.world import PLAIN, ActsOutsideError, World, holding_back
 from jitlab.api.functions.dispatch import as_python
 from jitlab.capture.positions import codes
@@ -59,9 +58,9 @@ class PlainCell:
         """Run the statements once; the nanoseconds that they took."""
         self._before.put_back()
         with events.muted(), holding_back(), as_python():
-            started = time.perf_counter_ns()
+            taken = Stopwatch()
             exec(self._code, self._namespace)
-            return time.perf_counter_ns() - started
+            return taken.ns()
 
     def _why_not(self) -> str:
         try:

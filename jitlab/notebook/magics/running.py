@@ -247,6 +247,7 @@ class Runner:
                 self.session.end(run, error)
             if error is not None and report:
                 self.show_below(run, options)
+        began = time.perf_counter_ns()
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
         if is_known:
@@ -258,6 +259,8 @@ class Runner:
         if comparison is not None and is_timed(options):
             timed = partial(comparison.time, loops=options.loops, runs=options.runs)
             self.replayed(run, timed, "Not timed", "the timing")
+        if comparison is not None and run.recording is not None:
+            run.recording.measuring_ns = time.perf_counter_ns() - began
         if report:
             self.give_report(run, options)
 

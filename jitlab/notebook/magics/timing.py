@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.api.check.replaying import Call, keeping_random_state
+from jitlab.api.check.replaying import Call, Stopwatch, keeping_random_state
 from jitlab.ops.random_draws import set_random_state
 
 #: As in Python's timeit: runs, where none were asked for, and how long one takes at least, where no loops were.
@@ -61,11 +60,11 @@ class Replays:
         """All of them `loops` times; the nanoseconds that this took."""
         if self.is_plain:
             steps = [(run, arguments) for _, run, arguments, _ in self.calls]
-            started = time.perf_counter_ns()
+            taken = Stopwatch()
             for _ in range(loops):
                 for run, arguments in steps:
                     run(arguments)
-            return time.perf_counter_ns() - started
+            return taken.ns()
         spent = 0
         for _ in range(loops):
             for call, run, arguments, restored in self.calls:
@@ -73,9 +72,9 @@ class Replays:
                     set_random_state(generator, state)
                 for own, kept in restored:
                     np.copyto(own, kept)
-                started = time.perf_counter_ns()
+                taken = Stopwatch()
                 run(arguments)
-                spent += time.perf_counter_ns() - started
+                spent += taken.ns()
         return spent
 
 

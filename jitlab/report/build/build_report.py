@@ -30,7 +30,7 @@ from .lines import slowest
 from .python_statements import fell_back, mark_given_up, settled, whole_statements
 from .source_files import report_sources
 from .titles import Titles
-from .waited import first_run, repeated, waited
+from .waited import add_notes, first_run, repeated, waited
 
 speeds = Later("jitlab.report.speed")  # of comparisons alone
 splits = Later(f"{__package__}.split")  # of runs that fell back
@@ -539,6 +539,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["loops"] = len(data["loops"])
     if (whole_run := waited(recording, data, result.get("speed"))) is not None:
         result["waited"] = whole_run
+        if "speed" in result:
+            add_notes(result["speed"], recording, whole_run)
     if (decided := settled(data)) is not None:
         result["settled"] = decided
     if (first := first_run(recording, data["retraces"])) is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.messages import Message, text, units
+from jitlab.report.speed import times
 from jitlab.targets.devices import target_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 FELT = 0.1  # of the launches' time in quick code: less is not worth a word
 PARTS = ("work", "compiling", "python", "overhead")
+OVERHEAD_FELT = 0.1  # of the work
 PART_FELT = 0.02  # of the run: a smaller part is not named
 MOST_RUNS = 1000  # what takes more runs than these to pay for its compiling is better left to NumPy
 MOST_NAMED = 3  # of what did not run again
@@ -40,6 +42,9 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     python = min(by_python, rest) if recording.is_captured else rest
     result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python, "overhead": rest - python}
     said = _this_run(result)
+    if recording.measuring_ns >= PART_FELT * recording.run_ns:
+        result["measuring"] = recording.measuring_ns / 1e9
+        said += f"; {text('waited.measuring', seconds=result['measuring'])}"
     compared = recording.compared
     if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
@@ -69,7 +74,7 @@ def _paid(compiling: float, work: float, overhead: float, speed: Json | None) ->
     low, high = (speed.get(end) or speed["ratio"] for end in ("low", "high"))
     least, most, saved = (work * (ratio - 1) - overhead for ratio in (low, high, speed["ratio"]))
     if most < 0:
-        return Message("waited.never")
+        return Message("waited.never", {"numpy": work * speed["ratio"], "whole": work + overhead})
     if least <= 0:
         return None
     runs = math.ceil(compiling / saved)
@@ -83,6 +88,21 @@ def _rounded(runs: int) -> int:
     return round(runs, 1 - int(math.log10(runs)))
 
 
+def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
+    """Say beside the factor how the whole run is beside NumPy, where nothing was compiled in it and what jitlab does around the
+    work is felt; and that the times of kernels are not the run's."""
+    work, overhead = parts["work"], parts["overhead"]
+    notes = [speed.get("note", "")]
+    if not parts["compiling"] and work and overhead >= OVERHEAD_FELT * work:
+        ratio = speed["ratio"] * work / (work + overhead)
+        code = "speed.whole" if ratio >= 1 else "speed.whole_slower"
+        notes.insert(0, text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio))))
+    if recording.has_times_of_rounds:
+        notes.append(text("speed.rounds"))
+    if any(notes):
+        speed["note"] = "; ".join(filter(None, notes))
+
+
 def first_run(recording: Recording, retraces: list[Json]) -> Json | None:
     """`verdict.first_run` of docs/reference/report-format.md; None where no first trace was made."""
     spent = sum(trace["seconds"] for trace in retraces if trace["first"])
@@ -93,9 +113,8 @@ def first_run(recording: Recording, retraces: list[Json]) -> Json | None:
     quick = [s for s in launches if s.start_ns < ready.get((s.function, s.trace, str(s.cluster)), -math.inf)]
     share = sum(s.duration_ns for s in quick) / max(1, sum(s.duration_ns for s in launches))
     is_better_there = all(math.isfinite(ready[s.function, s.trace, str(s.cluster)]) for s in quick)
-    said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if share >= FELT else ""
-    if recording.compared is not None:  # the times of kernels are those of later runs
-        said = text("waited.compared")
+    felt = share >= FELT and not recording.has_times_of_rounds
+    said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if felt else ""
     return {"seconds": spent, "quick_calls": len(quick), "calls": len(launches), "quick_share": share, "text": said}
 
 
