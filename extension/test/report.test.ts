@@ -14,7 +14,7 @@ test('a report is read as it stands in docs/reference/report-format.md', () => {
   assert.equal(read.ops.length, 22);
   assert.deepEqual(
     read.lanes.map(lane => lane.name),
-    ['op by op', 'compiled', 'kernels', 'host', 'capture', 'passes', 'codegen quick', 'codegen good']
+    ['op by op', 'compiled', 'kernels', 'host', 'compiling', 'codegen good']
   );
   assert.equal(read.boundaries[0]?.flip?.text, 'p were read by np.take_along_axis(p, y[:, None], 1)');
 });

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Box } from '../src/core/base/shapes';
 import type { Lane, Report, Span } from '../src/core/report/report';
 import { chromeTrace } from '../src/core/sections/timeline/chrome';
-import { laneTop, layoutTimeline, spanAt } from '../src/core/sections/timeline/layout';
+import { laneTop, layoutTimeline, nameOf, spanAt } from '../src/core/sections/timeline/layout';
 import { heldOf, heldText } from '../src/core/sections/timeline/memory';
 import { Navigation } from '../src/core/sections/timeline/navigation';
-import { homeWindow, prepareLanes, wholeWindow } from '../src/core/sections/timeline/prepare';
+import { homeWindow, prepareLanes, wholeWindow, type PreparedLane } from '../src/core/sections/timeline/prepare';
 import { totals, trafficOf } from '../src/core/sections/timeline/totals';
 import softmax from './fixtures/softmax.json';
-import { measure, misplaced, report } from './helpers';
+import { measure, misplaced, report, texts } from './helpers';
 
 const json = report(softmax);
 const lanes = prepareLanes(json.lanes, json.clusters);
 const window = wholeWindow(lanes);
+const flame = lanes.find(({ name }) => name === 'compiling') as PreparedLane;
 const still = { measure, window, selected: null, lit: null, cursor: null };
 
 test('all lanes of a group stand on one axis', () => {
@@ -31,7 +33,7 @@ test('the axis starts with what is to be compared, however long the first call t
     json.lanes.map(lane => ({
       ...lane,
       spans:
-        lane.group === 'first call' ? lane.spans.map(span => ({ ...span, duration: span.duration * 100 })) : lane.spans
+        lane.group === 'compiling' ? lane.spans.map(span => ({ ...span, duration: span.duration * 100 })) : lane.spans
     })),
     json.clusters
   );
@@ -72,15 +74,107 @@ test('of very many spans the axis starts with a stretch in which each can be see
   );
 });
 
-test('what a first call spent has a lane a stage and a tier', () => {
+test('what was compiled is a flame: a trace, its stages within it, and within the capture the passes', () => {
   assert.deepEqual(
     lanes.map(({ name }) => name),
-    ['op by op', 'compiled', 'kernels', 'host', 'capture', 'passes', 'codegen quick', 'codegen good']
+    ['op by op', 'compiled', 'kernels', 'host', 'compiling', 'codegen good']
   );
   assert.deepEqual(
     lanes.filter(({ head }) => head).map(({ group }) => group),
-    ['op by op', 'compiled', 'first call']
+    ['op by op', 'compiled', 'compiling']
   );
+  assert.ok(flame.nests);
+  assert.deepEqual(
+    flame.rows.map(row => [...row].map(at => nameOf(flame.spans[at] as Span))),
+    [['In [7] #1'], ['capture', 'planning', 'cluster_0', 'cluster_1'], ['fold_constants', 'merge_equal']]
+  );
+  assert.deepEqual([...flame.parents], [-1, 0, 1, 1, 0, 0, 0]);
+});
+
+test('the names of a flame stand on its bars, cut where there is no more room, and on nothing else at any zoom', () => {
+  const top = laneTop(lanes, lanes.indexOf(flame), 356);
+  for (const width of [216, 356, 536]) {
+    for (const share of [1, 0.5, 0.17, 0.03]) {
+      for (const from of [0, 0.1, 0.4]) {
+        const part = { start: from * 7100, end: from * 7100 + share * 7100 };
+        const picture = layoutTimeline(lanes, { ...still, window: part, width });
+        assert.deepEqual(misplaced(picture), [], `${width} ${share} ${from}`);
+        const bars = picture.shapes.filter(shape => shape.shape === 'box' && shape.mark !== undefined);
+        const over = texts(picture).filter(
+          area => area.bottom > top && bars.some(bar => bar.shape === 'box' && crosses(area, bar))
+        );
+        assert.deepEqual(over, [], 'a name on the end of a bar');
+      }
+    }
+  }
+  const { shapes } = layoutTimeline(lanes, { ...still, window: { start: 0, end: 7100 }, width: 536 });
+  const said = shapes.flatMap(shape => (shape.shape === 'words' ? [shape.text] : []));
+  assert.ok(said.includes('capture') && said.includes('cluster_0') && said.includes('In [7] #1'));
+  assert.ok(!said.some(text => text.startsWith('fold')), 'a pass of 5 pixels has no name');
+});
+
+/** A text that begins on a bar and ends beside it, or the other way round. */
+function crosses(text: ReturnType<typeof texts>[number], bar: Box): boolean {
+  const [left, right] = [Math.max(text.left, bar.x), Math.min(text.right, bar.x + bar.width)];
+  const isBeside = text.bottom <= bar.y || text.top >= bar.y + bar.height || right <= left;
+  return !isBeside && (text.left < bar.x - 1 || text.right > bar.x + bar.width + 1);
+}
+
+test('in a flame the keys go in and out, and from lane to lane past its ends', () => {
+  const nav = new Navigation();
+  nav.lanes = lanes;
+  nav.window = window;
+  const at = lanes.indexOf(flame);
+  const path = (by: number, times: number) =>
+    Array.from({ length: times }, () => (nav.changeLane(by) ? [nav.cursor?.lane, nameOf(nav.span as Span)] : null));
+  nav.cursor = { lane: at - 1, span: 0 };
+  assert.deepEqual(path(1, 4), [
+    [at, 'In [7] #1'],
+    [at, 'capture'],
+    [at, 'fold_constants'],
+    [at + 1, 'cluster_0']
+  ]);
+  nav.cursor = { lane: at, span: 3 };
+  assert.deepEqual(path(-1, 3).slice(0, 2), [
+    [at, 'capture'],
+    [at, 'In [7] #1']
+  ]);
+  assert.equal(nav.cursor.lane, at - 1);
+});
+
+test('of a flame a selection says what each took itself', () => {
+  const told = totals(lanes, { start: 0, end: 1300 }).find(({ lane }) => lane === 'compiling');
+  assert.equal(told?.text, '4 of 7 spans ended · 1.3 ms busy');
+  assert.equal(told.names, 'capture, planning, merge_equal and 1 more');
+});
+
+test('what a trace lies in is so in a Chrome trace, too', () => {
+  const { traceEvents } = chromeTrace(json) as {
+    traceEvents: { ph: string; name: string; pid: number; tid: number; ts: number; dur: number }[];
+  };
+  const [trace, capture, pass] = ['In [7] #1', 'capture', 'fold_constants'].map(name =>
+    traceEvents.find(event => event.ph === 'X' && event.name === name)
+  );
+  assert.ok(trace && capture && pass);
+  assert.ok(trace.tid === capture.tid && capture.tid === pass.tid && trace.pid === pass.pid);
+  assert.ok(trace.ts <= capture.ts && capture.ts + capture.dur <= trace.ts + trace.dur);
+  assert.ok(capture.ts <= pass.ts && pass.ts + pass.dur <= capture.ts + capture.dur);
+});
+
+test('an earlier report has its stages in lanes of their own', () => {
+  const stage = (name: string, kind: string, start: number): Lane => ({
+    ...{ name, group: 'first call', dropped: 0, total: 1 },
+    spans: [{ name, label: kind, kind, plan: '', start, duration: 100, cluster: null, bytes: 0, tier: '', lines: [] }]
+  });
+  const older = prepareLanes([stage('capture', 'capture', 0), stage('passes', 'passes', 50)], []);
+  assert.deepEqual(
+    older.map(({ nests, depth, marks }) => [nests, depth, marks[0]]),
+    [
+      [false, 1, 'capture'],
+      [false, 1, 'passes']
+    ]
+  );
+  assert.deepEqual(misplaced(layoutTimeline(older, { ...still, window: { start: 0, end: 200 }, width: 356 })), []);
 });
 
 test('one span within another lies below it', () => {

@@ -84,8 +84,10 @@ class Sampled(Tally):
 
     samples: Samples = field(default_factory=Samples)
     last_ns: int = 0
+    first_ns: tuple[int, int] | None = None  # when the first one began and ended
 
     def add_call(self, event: Any, kernels_ns: tuple[int, ...] = ()) -> None:
+        self.first_ns = self.first_ns or (event.start_ns, event.start_ns + event.duration_ns)
         self.add(event.duration_ns, kernels_ns)
         self.samples.add(event.duration_ns)
         self.last_ns = event.start_ns
@@ -93,6 +95,7 @@ class Sampled(Tally):
     def add_calls(self, starts: Any, durations: Any, kernels_ns: Any = None) -> None:
         """Many calls at once: arrays of nanoseconds, a number a call; of kernels (calls, kernels)."""
         of_kernels = kernels_ns.sum(axis=0).tolist() if kernels_ns is not None and kernels_ns.any() else ()
+        self.first_ns = self.first_ns or (int(starts[0]), int(starts[0] + durations[0]))
         self.add(int(durations.sum()), of_kernels, len(durations))
         self.samples.extend(durations)
         self.last_ns = max(self.last_ns, int(starts[-1]))
@@ -152,7 +155,7 @@ class Recording:
         self.compared_before: events.ComparedBefore | None = None
         self.repeated: events.Repeated | None = None
         self.numerics: list[dict[str, Any]] | None = None  # of the last check
-        self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "first call": Lane(SPANS)}
+        self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "compiling": Lane(SPANS)}
         self.plain: Any = None  # what `explain` called, where that is a function as Python or NumPy has it
         self.count = 0  # events that were taken in
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
@@ -267,7 +270,7 @@ class Recording:
             if event.renews:
                 self.renewed[event.function, event.trace] = event.definition in self._definitions
             self._definitions.add(event.definition)
-        self._span("first call", event, "", "capture", "capture")
+        self._compiling_span(event, "", "capture", "capture")
 
     def _trace_charged(self, event: events.TraceCharged) -> None:
         if event.spent_ns:
@@ -277,9 +280,11 @@ class Recording:
         passes = self.passes[event.function, event.trace]
         if len(passes) < TRACES:
             passes.append(event)
-        self._span("first call", event, event.name, event.name, "passes")
+        self._compiling_span(event, event.name, event.name, "passes")
 
     def _plan_made(self, event: events.PlanMade) -> None:
+        if event.duration_ns:
+            self._compiling_span(event, "", "planning", "planning")
         key = (event.function, event.trace, tuple(cluster["name"] for cluster in event.plan["clusters"]))
         if key not in self._plan_keys and len(self.plans) < TRACES:
             self._plan_keys.add(key)
@@ -311,7 +316,7 @@ class Recording:
         if event.origin != "memory":
             kind = "load" if event.origin == "disk" else "codegen"
             label = f"{kind}, {event.tier}" if event.tier else kind
-            self._span("first call", event, event.cluster, label, kind, event.cluster, tier=event.tier)
+            self._compiling_span(event, event.cluster, label, kind, cluster=event.cluster, tier=event.tier)
 
     def _function_called(self, event: events.FunctionCalled) -> None:
         key = event.function, event.trace
@@ -393,6 +398,10 @@ class Recording:
             tally = self.loops.setdefault(key, LoopTally())
             tally.times += 1
             tally.iterations = max(tally.iterations, event.iterations)
+
+    def _compiling_span(self, event: Any, name: str, label: str, kind: str, **more: Any) -> None:
+        """It is told of by the thread that did it."""
+        self._span("compiling", event, name, label, kind, thread=threading.get_ident(), **more)
 
     def _span(
         self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None, **more: Any

@@ -609,8 +609,9 @@ class Span(Record):
     name: str  #: of that
     label: str  #: what is written on it
     #: `op` (NumPy, one operation), `launch` (a cluster ran), `kernel` (measured within its launch, one after another from its
-    #: start), `host`, `copy` (an argument before a launch, or to a device), `statement` (that Python ran), `capture`, `passes`,
-    #: `codegen`, `load` (object code from the disk).
+    #: start), `host`, `copy` (an argument before a launch, or to a device), `statement` (that Python ran); `trace`, or
+    #: `retrace`, and within it `capture`, within that `passes` (one of them), `planning`, and `codegen`, `load` (object code
+    #: from the disk) of a cluster.
     kind: str
     start: Microseconds  #: from the start of the lane's group
     duration: Microseconds  #: of it
@@ -622,10 +623,13 @@ class Span(Record):
 
 
 class Lane(Record):
-    """Spans of one kind. Lanes of a group have one axis, which starts at the group's first span; empty lanes are left out."""
+    """Spans of one kind, or of a thread that compiles. Lanes of a group have one axis, which starts at the group's first span;
+    empty lanes are left out."""
 
-    name: str  #: `op by op`, `compiled`, `kernels`, `host`, `copies`, `capture`, `passes`, `codegen quick`, `codegen good`
-    group: str = ""  #: `op by op`, `compiled` or `first call`
+    #: `op by op`, `compiled`, `kernels`, `host`, `copies`, `compiling` (another thread's: `compiling 2`), `codegen quick` and
+    #: `codegen good` (of threads that trace nothing)
+    name: str
+    group: str = ""  #: `op by op`, `compiled` or `compiling`
     offset: Microseconds = 0.0  #: of the group from the start of the recording
     dropped: Count = 0  #: spans that were not kept
     busy: Microseconds | None = None  #: in which something of it ran, with what was not kept or not sent

@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import report_samples as samples
@@ -60,6 +61,32 @@ def test_overlapping_spans_get_different_rows():
     )
     trace = rec.report().timeline.to_chrome()["traceEvents"]
     assert [e["tid"] for e in spans(trace)] == [0, 1, 0]
+
+
+def test_what_a_trace_waited_for_lies_in_it_on_one_row_and_what_another_thread_compiles_on_its_own():
+    rec = samples.recorded([])
+    about = {"causes": ("first_call",), "argument": "", "before": "", "after": "", "lines": (), "fix": None, "operations": 1}
+    code = {"cluster": "cluster_0", "program": "abc", "origin": "compiled"}
+    for n, start in enumerate((100, 3303)):  # nanoseconds: what is rounded sticks out nowhere
+        more = {"function": "f", "trace": n + 1}
+        rec.listen(
+            events.PassRan(name="fold", nodes_before=2, nodes_after=1, start_ns=start + 2300, duration_ns=300, **more)
+        )
+        rec.listen(events.Traced(start_ns=start + 900, duration_ns=1800, **about, **more))
+        with ThreadPoolExecutor(1) as behind:
+            event = events.ProgramCompiled(tier="good", start_ns=start + 2400, duration_ns=100, **code, **more)
+            behind.submit(rec.listen, event).result()
+    made = [event for event in spans(rec.report().timeline.to_chrome()["traceEvents"]) if event["cat"] == "Compile"]
+    rows = {}
+    for event in made:
+        rows.setdefault(event["tid"], []).append((event["name"], event["ts"], event["ts"] + event["dur"]))
+    assert {name for row in rows.values() for name, *_ in row} == {"f #1", "f #2", "capture", "fold", "codegen, good"}
+    assert all(len({name.startswith("codegen") for name, *_ in row}) == 1 for row in rows.values())
+    for row in rows.values():
+        for n, (_, start, end) in enumerate(row):
+            assert all(other >= end or until <= start or (other <= start and end <= until) for _, other, until in row[:n])
+    (first,) = [row for row in rows.values() if row[0][0] == "f #1"]
+    assert [name for name, *_ in first[:3]] == ["f #1", "capture", "fold"]
 
 
 def test_data_flow_arrows_go_from_end_to_start_with_one_id():

@@ -98,7 +98,7 @@ def report_json(recording: Recording) -> Json:
     _add_savings(data["retraces"])
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
-    data["timeline"]["lanes"] = lanes(recording, data["kernels"], titles, data["ops"])
+    data["timeline"]["lanes"] = lanes(recording, data, titles)
     mark_given_up(data)
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)

@@ -26,6 +26,7 @@ class Span:
     tier: str = ""  # of machine code
     bytes: int = 0  # of a copy
     lines: tuple[events.Span, ...] = ()  # of a statement
+    thread: int = 0  # that compiled
 
 
 class _Noted:

@@ -17,10 +17,11 @@ from . import wording
 Json = dict[str, Any]
 
 #: Which process of the trace a lane belongs to: the device computes, the comparison runs on NumPy, the compiler prepares.
-DEVICES = {"compiled": "/device:CPU:0", "op by op": "/device:CPU:0 op by op", "first call": "/host:jitlab"}
+DEVICES = {"compiled": "/device:CPU:0", "op by op": "/device:CPU:0 op by op", "compiling": "/host:jitlab"}
 
-#: Spans that compute; the others prepare, or are Python's own.
+#: Spans that compute, and those that prepare; `statement` is Python's own.
 WORK = ("op", "launch", "host", "kernel", "copy")
+PREPARES = ("trace", "retrace", "capture", "passes", "planning", "codegen", "load")
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class Timeline:
         sums: dict[str, list[float]] = {}
         for lane in self.lanes:
             for span in lane["spans"]:
-                sums.setdefault(clean(f"{lane['name']}: {span['name']}"), []).append(span["duration"] / 1e6)
+                of = f"{span['kind']} {span.get('tier', '')}".strip() if span["kind"] in PREPARES else lane["name"]
+                sums.setdefault(clean(f"{of}: {span['name']}"), []).append(span["duration"] / 1e6)
         return {name: sum(values) / len(values) for name, values in sums.items()}
 
     def __repr__(self) -> str:
@@ -152,32 +154,38 @@ class _Values:
 
 
 def _processes(lanes: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Lanes of a group are one process of the trace. A
-    compiled cluster is one launch: kernels are left out.
-    """
+    """Lanes of a group are one process of the trace, in which each thread that compiles keeps rows of its own. A compiled
+    cluster is one launch: kernels are left out."""
     merged: dict[str, Json] = {}
     for lane in lanes:
         if lane["name"] == "kernels":
             continue
         name = lane.get("group", lane["name"])
         one = merged.setdefault(name, {"name": name, "offset": lane.get("offset", 0.0), "spans": []})
-        one["spans"] += lane["spans"]
+        thread = lane["name"] if name == "compiling" else ""
+        one["spans"] += [{**span, "thread": thread} for span in lane["spans"]]
     return list(merged.values())
 
 
 def _lane_events(lane: Mapping[str, Any], names: Mapping[str, int], offset: float, values: _Values) -> list[tuple[Json, Any]]:
-    """The "X" events of a lane with their spans; `tid` is the lowest row of the process that is free when the span starts."""
-    rows: dict[int, list[int]] = {}  # when each row ends
+    """The "X" events of a lane with their spans; `tid` is the lowest row of the process that is free when the span starts, or
+    on which one goes on that the span is part of."""
+    rows: dict[int, list[tuple[str, list[int]]]] = {}  # of each row its thread, and when what goes on ends
     made = []
     for span in sorted(lane["spans"], key=lambda s: (s["start"], -s["duration"])):
         pid = names[f"{values.device(lane, span)} Compute"]
         free = rows.setdefault(pid, [])
-        start = int(span["start"] + offset)
-        duration = max(1, round(span["duration"]))
-        row = next((i for i, end in enumerate(free) if end <= start), len(free))
+        start, thread, nests = int(span["start"] + offset), span["thread"], span["kind"] in PREPARES
+        end = int(span["start"] + offset + span["duration"]) if nests else start + round(span["duration"])
+        end = max(start + 1, end)  # no part sticks out by what is rounded
+        for _, ends in free:
+            while ends and ends[-1] <= start:
+                ends.pop()
+        fits = (i for i, (own, ends) in enumerate(free) if own == thread and (not ends or (nests and end <= ends[-1])))
+        row = next(fits, len(free))
         if row == len(free):
-            free.append(0)
-        free[row] = start + duration
+            free.append((thread, []))
+        free[row][1].append(end)
         work = span["kind"] in WORK
         op = values.ops.get((span["plan"], span["name"]))
         kind = op["op"] if op is not None and span["kind"] in ("op", "host", "copy") else span["label"]
@@ -186,7 +194,7 @@ def _lane_events(lane: Mapping[str, Any], names: Mapping[str, int], offset: floa
             args |= {f"input{i}": name for i, name in enumerate(values.inputs.get((span["plan"], span["name"]), ()))}
         event = {
             "ph": "X", "cat": "Op" if work else "Compile" if span["kind"] != "statement" else "Python",
-            "name": kind, "pid": pid, "tid": row, "ts": start, "dur": duration, "args": args,
+            "name": kind, "pid": pid, "tid": row, "ts": start, "dur": end - start, "args": args,
         }  # fmt: skip
         made.append((event, span))
     return made

@@ -166,16 +166,17 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
 
 
 def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
-    """Two lanes on one axis: NumPy against compiled when both were measured, else compiled against its first call."""
+    """Two lanes on one axis: NumPy against compiled when both were measured, else what ran against what was made for it."""
     x, right = MIDDLE + 8, WIDTH - MARGIN
     lanes: dict[str, list[Any]] = {}
     clusters, kernels = ({color for key, color in o.colors.items() if bool(key[1]) == own} for own in (False, True))
     inside = len(kernels) > len(clusters) and any(lane["name"] == "kernels" and lane["spans"] for lane in o.lanes)
     for lane in o.lanes:
         if lane["spans"] and (inside or lane["name"] != "kernels"):  # kernels lie within the launches
-            spans = [span for span in lane["spans"] if not inside or span["kind"] != "launch"]
+            whole = ("trace", "retrace", *(("launch",) if inside else ()))  # which the others lie in
+            spans = [span for span in lane["spans"] if span["kind"] not in whole]
             lanes.setdefault(lane.get("group", lane["name"]), []).extend(spans)
-    wanted = ("op by op", "compiled") if "op by op" in lanes else ("compiled", "first call")
+    wanted = ("op by op", "compiled") if "op by op" in lanes else ("compiled", "compiling")
     shown = [name for name in wanted if name in lanes]
     if not shown:
         return y

@@ -24,10 +24,19 @@ def upgraded(data: Json) -> Json:
         steps |= {"boundaries": lambda edge: _with_flip(_with_parts(edge)), "temporaries": _with_parts}
     if data["version"] < 2:
         steps["retraces"] = _retrace
+    timeline = data.get("timeline")
+    if isinstance(timeline, Mapping) and isinstance(lanes := timeline.get("lanes"), list):
+        made = [_lane(lane) if isinstance(lane, Mapping) else lane for lane in lanes]
+        result["timeline"] = {**timeline, "lanes": made}
     for key, step in steps.items():
         if isinstance(entries := data.get(key), list):
             result[key] = [step(entry) if isinstance(entry, Mapping) else entry for entry in entries]
     return result
+
+
+def _lane(lane: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Version 3 called what was compiled the first call, and had a lane for each of its stages."""
+    return {**lane, "group": "compiling"} if lane.get("group") == "first call" else lane
 
 
 def _with_flip(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -129,14 +129,15 @@ function drawStroke(context: CanvasRenderingContext2D, shape: Stroke, theme: The
   }
 }
 
+const SUNK: ReadonlySet<Mark> = new Set<Mark>(['op', 'statement', 'copy', 'launch', 'trace']);
 const CLUSTERS: Partial<Record<Mark, Ink>> = { c0: 'c0', c1: 'c1', c2: 'c2', c3: 'c3', c4: 'c4', c5: 'c5' };
 
-/** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes lined, quick tier half full, good tier full. */
+/** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes and planning lined, quick tier half full, good tier full. */
 function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme: Theme): void {
   const { x, y, width, height } = box;
-  const { compile: grey, host, line2, sunk, bg } = theme.inks;
-  const isPattern = CLUSTERS[mark] || mark === 'host' || mark === 'passes';
-  const ground = mark === 'op' || mark === 'statement' || mark === 'copy' || mark === 'launch' ? sunk : bg;
+  const { compile: grey, host, retrace, line2, sunk, bg } = theme.inks;
+  const isPattern = CLUSTERS[mark] || PATTERNS[mark];
+  const ground = SUNK.has(mark) ? sunk : bg;
   fill(context, isPattern ? pattern(context, mark, theme) : mark === 'codegen' ? grey : ground);
   if (mark === 'quick') {
     context.fillStyle = grey;
@@ -145,7 +146,8 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
   if (CLUSTERS[mark]) {
     return;
   }
-  const line = mark === 'host' ? host : mark === 'op' || mark === 'launch' ? line2 : grey;
+  const line =
+    mark === 'host' ? host : mark === 'retrace' ? retrace : mark === 'op' || mark === 'launch' ? line2 : grey;
   if (width <= 2) {
     fill(context, line);
   } else if (mark !== 'codegen' && !box.stroke) {
@@ -165,7 +167,8 @@ const PATTERNS: Partial<Record<Mark, string>> = {
   c4: 'M3 0v6',
   c5: 'M0 3h6M3 0v6',
   host: 'M-1 1 5 7M1 -1 7 5',
-  passes: 'M1.5 0v6M4.5 0v6'
+  passes: 'M1.5 0v6M4.5 0v6',
+  planning: 'M0 1.5h6M0 4.5h6'
 };
 
 const tiles = new Map<string, HTMLCanvasElement>();
@@ -178,7 +181,7 @@ export function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Th
   if (mark === 'c0') {
     return ink;
   }
-  const open = mark === 'host' || mark === 'passes';
+  const open = !CLUSTERS[mark];
   const [ground, line] = open ? [theme.inks.bg, ink] : [ink, theme.inks.bg];
   const scale = context.getTransform().a || 1;
   const key = `${mark} ${ground} ${line} ${scale}`;
@@ -198,7 +201,7 @@ export function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Th
       brush.fillStyle = ground;
       brush.fillRect(0, 0, TILE, TILE);
       brush.strokeStyle = brush.fillStyle = line;
-      brush.lineWidth = mark === 'passes' ? 1 : 1.6;
+      brush.lineWidth = mark === 'passes' || mark === 'planning' ? 1 : 1.6;
       brush.stroke(new Path2D(PATTERNS[mark]));
       if (mark === 'c3') {
         for (const [x, y] of [

@@ -9,7 +9,7 @@ export type Ink = (typeof INKS)[number];
 /** A fill that says what a thing is by colour and pattern at once. */
 export type Mark = ClusterMark | CompileMark | 'host' | 'op' | 'statement' | 'copy' | 'launch';
 type ClusterMark = 'c0' | 'c1' | 'c2' | 'c3' | 'c4' | 'c5';
-type CompileMark = 'capture' | 'passes' | 'quick' | 'codegen' | 'load';
+type CompileMark = 'trace' | 'retrace' | 'capture' | 'passes' | 'planning' | 'quick' | 'codegen' | 'load';
 
 export type Shape = Box | Diamond | Words | Stroke;
 

@@ -58,7 +58,8 @@ export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   /** flops */ flops: amount(v.flops), perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan),
   cluster: text(v.cluster), ops: texts(v.ops), kind: text(v.kind), lines: numbers(v.lines),
-  bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak) });
+  bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak), nests: records(v.nests).map(readNest) });
+export const readNest = (v: Json) => ({ kind: text(v.kind), ops: texts(v.ops), lines: numbers(v.lines) });
 export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), ops: texts(v.ops), kernels: texts(v.kernels),

@@ -60,7 +60,7 @@ export interface Ledger {
 const STEPS: readonly (readonly [string, string, Mark])[] = [
   ['capture', 'capture', 'capture'],
   ['passes', 'passes', 'passes'],
-  ['planning', 'planning', 'load'],
+  ['planning', 'planning', 'planning'],
   ['codegen', 'code', 'codegen']
 ];
 

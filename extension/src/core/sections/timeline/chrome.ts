@@ -1,6 +1,7 @@
 import type { Lane, Report } from '../../report/report';
+import { nameOf } from './layout';
 
-/** A Chrome trace of a report's timeline: a process a group of lanes, a thread a lane, a complete event a span. */
+/** A Chrome trace of a report's timeline: a process a group of lanes, a thread a lane, a complete event a span; spans nest in their thread. */
 export function chromeTrace(report: Report, lanes: readonly Lane[] = report.lanes): { traceEvents: object[] } {
   const groups = [...new Set(lanes.map(lane => lane.group))];
   const lines = new Map<string, number[]>();
@@ -24,7 +25,7 @@ export function chromeTrace(report: Report, lanes: readonly Lane[] = report.lane
           events.push({
             ph: 'X',
             cat: span.kind,
-            name: span.kind === 'op' || span.kind === 'host' ? span.label || span.name : span.name || span.label,
+            name: span.kind === 'statement' ? span.name || span.label : nameOf(span),
             pid,
             tid,
             ts: span.start,

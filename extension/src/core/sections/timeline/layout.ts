@@ -33,9 +33,9 @@ export function labelWidth(width: number): number {
   return width < 300 ? 0 : 76;
 }
 
-/** Lanes whose bars have names of their own beneath; of the others the lane's name says enough. */
-function namesHeight({ name, head }: PreparedLane): number {
-  return head || name === 'kernels' || name === 'host' ? NAMES : 0;
+/** Lanes whose bars have names of their own beneath; of the others the lane's name says enough, or they stand on the bars. */
+function namesHeight({ name, head, nests }: PreparedLane): number {
+  return !nests && (head || name === 'kernels' || name === 'host') ? NAMES : 0;
 }
 
 /** `codegen quick` is what people know as the quick tier. */
@@ -186,7 +186,9 @@ function laneBars(
         continue;
       }
       const text = nameOf(span);
-      if (INSIDE.has(mark) && measure(text, 'note') + 6 < wide) {
+      if (lane.nests) {
+        bars.push(...nameOn(mark, text, start, wide, y, measure));
+      } else if (INSIDE.has(mark) && measure(text, 'note') + 6 < wide) {
         bars.push(words(start + 3, y + 11, text, 'note', 'text'));
       } else if (depth === 0 && text !== lane.name) {
         names.push({ x: start, room: wide, text });
@@ -206,13 +208,29 @@ function laneBars(
   return [...bars, ...above, ...below];
 }
 
+/** A bar's name, as much of it as has room, on a plain ground. */
+function nameOn(mark: Mark, name: string, x: number, room: number, y: number, measure: Measure): Shape[] {
+  const text = clip(name, room - 8, 'note', measure);
+  if (text.length < Math.min(LEAST_LETTERS, name.length)) {
+    return [];
+  }
+  const ground = INSIDE.has(mark) ? [] : [box(x + 2, y + 2, measure(text, 'note') + 4, BAR - 4, { fill: 'bg' })];
+  return [...ground, words(x + 4, y + 11, text, 'note', 'text')];
+}
+
+/** Of a name that is cut, with the mark of the cut. */
+const LEAST_LETTERS = 4;
+
 /** Around a bar. */
 function frame(x: number, y: number, width: number, stroke: Ink): Shape {
   return box(x - 1, y - 1, width + 2, BAR + 2, { stroke, thickness: 2 });
 }
 
 /** Of these the ground is plain, so that a name may stand on it. */
-const INSIDE: ReadonlySet<Mark> = new Set<Mark>(['op', 'launch', 'capture', 'statement', 'load', 'copy']);
+const INSIDE: ReadonlySet<Mark> = new Set<Mark>([
+  ...(['op', 'launch', 'statement', 'copy'] as const),
+  ...(['trace', 'retrace', 'capture', 'load'] as const)
+]);
 
 /** What a span is called: what ran by its own name, an operation by its type. */
 export function nameOf(span: Span): string {

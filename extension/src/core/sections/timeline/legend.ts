@@ -6,7 +6,10 @@ import type { PreparedLane } from './prepare';
 
 /** Marks of a lane that are looked at: all kinds of it come early. */
 const MOST_MARKS = 10_000;
-const KINDS = ['host', 'statement', 'copy', 'capture', 'passes', 'quick', 'codegen', 'load'] as const;
+const KINDS = [
+  ...(['host', 'statement', 'copy'] as const),
+  ...(['trace', 'retrace', 'capture', 'passes', 'planning', 'quick', 'codegen', 'load'] as const)
+];
 const NAMES: Record<string, string> = {
   quick: 'quick tier',
   codegen: 'good tier',
@@ -42,7 +45,7 @@ const KEYS: [string, string][] = [
   [', .', 'previous, next'],
   ['F', 'fit'],
   ['Esc', 'clear'],
-  ['↑ ↓', 'lane'],
+  ['↑ ↓', 'lane, or what is within'],
   ['⇧← ⇧→', 'select, or drag'],
   ['R', 'select the span'],
   ['⏎', 'pin'],

@@ -76,12 +76,17 @@ export class Navigation {
     return beside !== undefined && this.goTo({ lane: lane + by, span: by > 0 ? 0 : beside.spans.length - 1 });
   }
 
-  /** To what runs in another lane at the same time; whether there is one. */
+  /** To what runs in another lane at the same time, in a lane that nests to what lies within a span or what that lies in; whether there is one. */
   changeLane(by: number): boolean {
+    const within = this.cursor && nextWithin(this.lanes[this.cursor.lane], this.cursor.span, by);
+    if (this.cursor && within !== null) {
+      return this.goTo({ lane: this.cursor.lane, span: within });
+    }
     const lane = this.cursor ? this.cursor.lane + by : 0;
     const next = this.lanes[lane];
     const time = this.span?.start ?? this.window.start;
-    return next !== undefined && this.goTo({ lane, span: Math.max(0, lastStartingBefore(next, time)) });
+    const there = next && Math.max(0, lastStartingBefore(next, time));
+    return there !== undefined && this.goTo({ lane, span: by > 0 ? outermost(next, there) : there });
   }
 
   /** Selects the time of the span at the cursor; whether there is one. */
@@ -121,4 +126,16 @@ export class Navigation {
     const prepared = this.lanes[lane];
     return prepared ? lastStartingBefore(prepared, this.window.start) : 0;
   }
+}
+
+/** The first span within one, or the one that it lies in; null: there is none. */
+function nextWithin(lane: PreparedLane | undefined, at: number, by: number): number | null {
+  const next = by > 0 ? at + 1 : (lane?.parents[at] ?? -1);
+  return by > 0 ? (lane?.parents[next] === at ? next : null) : next < 0 ? null : next;
+}
+
+/** What a span lies in, at the top. */
+function outermost(lane: PreparedLane | undefined, at: number): number {
+  const parent = lane?.parents[at] ?? -1;
+  return parent < 0 ? at : outermost(lane, parent);
 }

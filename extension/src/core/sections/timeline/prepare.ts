@@ -22,18 +22,23 @@ export interface PreparedLane {
   /** For each depth the spans at it, in order; no two of them overlap. */
   rows: Int32Array[];
   depth: number;
+  /** For each span the one that it lies in; -1: none. */
+  parents: Int32Array;
+  /** A thread that compiles: its bars are drawn as a flame, with their names on them. */
+  nests: boolean;
   /** Microseconds in which something ran, also of what was not kept where the report says so. */
   busy: number;
   end: number;
   marks: Mark[];
 }
 
-const MOST_DEPTH = 4;
+const MOST_DEPTH = 8;
 /** Three steps of a lesson's training loop. */
 const MOST_AT_FIRST = 54;
 /** Microseconds that a span may seem to begin before the end of the one before it. */
 const ROUNDING = 0.05;
-const FIRST_CALL = 'first call';
+/** What was compiled; `first call` in reports of earlier versions. */
+const COMPILING: ReadonlySet<string> = new Set(['compiling', 'first call']);
 
 /** Done once a report; `layoutTimeline` is done at every move. Numbers are in flat arrays: a frame reads many of them. */
 export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[]): PreparedLane[] {
@@ -51,16 +56,18 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
     const ends = new Float64Array(spans.length);
     const depths = new Uint8Array(spans.length);
     const counts = new Array<number>(MOST_DEPTH).fill(0);
-    const open: number[] = [];
+    const parents = new Int32Array(spans.length);
+    const open: { at: number; end: number }[] = [];
     let busy = 0;
     let reached = -Infinity;
     spans.forEach((span, at) => {
       const end = span.start + span.duration;
-      while (open.length && (open.at(-1) ?? 0) <= span.start + ROUNDING) {
+      while ((open.at(-1)?.end ?? Infinity) <= span.start + ROUNDING) {
         open.pop();
       }
       const depth = Math.min(open.length, MOST_DEPTH - 1);
-      open.push(end);
+      parents[at] = open.at(-1)?.at ?? -1;
+      open.push({ at, end });
       starts[at] = span.start;
       ends[at] = end;
       depths[at] = depth;
@@ -88,6 +95,8 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
       depths,
       rows,
       depth: Math.max(1, rows.length),
+      parents,
+      nests: spans.some(({ kind }) => WHOLES.has(kind)),
       busy: lane.busy ?? (lane.dropped > 0 ? reached : busy),
       end: reached,
       marks: spans.map(span => markOf(span, colors, several))
@@ -111,7 +120,7 @@ export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
  */
 export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
   const whole = wholeWindow(lanes);
-  const compared = lanes.filter(lane => lane.group !== FIRST_CALL);
+  const compared = lanes.filter(lane => !COMPILING.has(lane.group));
   const home = wholeWindow(compared);
   const heads = compared.filter(lane => lane.name === lane.group);
   if (heads.length > 1 && heads.some(lane => lane.spans.length > MOST_AT_FIRST)) {
@@ -180,7 +189,11 @@ function remembered(colorOf: ColorOf): ColorOf {
 }
 
 /** Kinds of spans that have a mark of their own name. */
-const KINDS: ReadonlySet<string> = new Set(['host', 'statement', 'copy', 'capture', 'passes', 'codegen', 'load']);
+const KINDS: ReadonlySet<string> = new Set([
+  ...['host', 'statement', 'copy'],
+  ...['trace', 'retrace', 'capture', 'passes', 'planning', 'codegen', 'load']
+]);
+const WHOLES: ReadonlySet<string> = new Set(['trace', 'retrace']);
 
 /** What ran has its cluster's mark, or its kernel's, and then a launch of several kernels has none of theirs; what made it run has the grey of compile time. */
 function markOf(span: Span, colors: ColorOf, several: ReadonlySet<string> | null): Mark {

@@ -76,10 +76,13 @@ export class TimelineTable {
       row.append(h('b', { role: 'rowheader' }, `${laneTitle(lane.name)}, ${some(count, 'span')}${not}`));
       return;
     }
+    const indent = h('span.jl-indent');
+    indent.style.width = `${(lane.depths[place.span] ?? 0) * 12}px`;
     row.append(
       h(
         'span.jl-what',
         { role: 'cell' },
+        indent,
         swatch(lane.marks[place.span] ?? 'op'),
         span.label || span.name,
         span.label && span.label !== span.name ? h('span.jl-muted', span.name) : null

@@ -59,7 +59,7 @@ export function totals(
 ): { lane: string; text: string; names: string }[] {
   return lanes.flatMap(lane => {
     const { moved: bytesOf, name, names } = columnsOf(lane, traffic);
-    const { starts, ends } = lane;
+    const { starts, ends, parents } = lane;
     const times = new Float64Array(names.length);
     let ended = 0;
     let busy = 0;
@@ -87,8 +87,13 @@ export function totals(
         if (depth === 0) {
           busy += Math.max(0, to - Math.max(from, reached));
           reached = Math.max(reached, to);
-          const own = name[at] ?? 0;
-          times[own] = (times[own] ?? 0) + to - from;
+        }
+        // What lies in a span is that one's no more.
+        const [own, parent] = [name[at] ?? 0, parents[at] ?? -1];
+        times[own] = (times[own] ?? 0) + to - from;
+        if (parent >= 0) {
+          const outer = name[parent] ?? 0;
+          times[outer] = (times[outer] ?? 0) - Math.max(0, Math.min(to, ends[parent] ?? 0) - from);
         }
       }
     });
