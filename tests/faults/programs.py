@@ -179,6 +179,44 @@ def f(x):
         print_into(None)
     return result, log[0], table["y"], model.z, log[1], log[2], float(len(log)), float(len(text.getvalue()))
 """
+PUT_OFF_BY_METHODS = """
+from collections import deque
+
+log, table, seen, last = [], {}, set(), deque()
+
+class Model:
+    pass
+model = Model()
+
+@HOW
+def g(x):
+    y = np.sin(x) * K
+    model.n += 1
+    log.extend([y.sum(), y[0]])
+    table.update(y=y[0])
+    z = y + 1
+    CUT
+    seen.discard("x")
+    last.appendleft(z.sum())
+    model.n += 1
+    w = z * 2
+    table.setdefault("w", w.sum())
+    log.extend((w[0],))
+    model.done += 1
+    return w + 1
+
+def f(x):
+    log.clear(), table.clear(), seen.add("x"), last.clear()
+    model.n = model.done = 0
+    try:
+        result = g(x)
+    except BaseException:
+        given = [model.n > 0, len(log) > 1, "y" in table, "x" not in seen, bool(last), model.n > 1, "w" in table]
+        given += [len(log) > 2, model.done > 0]
+        assert given == sorted(given, reverse=True), f"given out in another order: {given}"
+        raise
+    return result, log[0], log[1], log[2], table["y"], table["w"], last[0], float(len(log) + len(seen) + model.n + model.done)
+"""
 PUT_OFF_IN_A_LOOP = """
 import io
 from tests.faults.programs import print_into
@@ -262,6 +300,9 @@ KINDS = [
     Kind("jit put off", JIT, PUT_OFF.replace("CUT", "pass"), _vectors, 0),
     Kind("jit put off often", JIT, PUT_OFF.replace("CUT", "pass"), _often, 0),
     Kind("jit put off in pieces", JIT, PUT_OFF.replace("CUT", "[].sort()"), _vectors, 0),
+    Kind("jit put off by methods", JIT, PUT_OFF_BY_METHODS.replace("CUT", "pass"), _vectors, 0),
+    Kind("jit put off by methods often", JIT, PUT_OFF_BY_METHODS.replace("CUT", "pass"), _often, 0),
+    Kind("jit put off by methods in pieces", JIT, PUT_OFF_BY_METHODS.replace("CUT", "[].sort()"), _vectors, 0),
     Kind("jit put off in a loop", JIT, PUT_OFF_IN_A_LOOP, _vectors, 0),
     Kind("jit put off in a loop often", JIT, PUT_OFF_IN_A_LOOP, _often, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),
