@@ -67,6 +67,7 @@ class CellRun:
     is_captured: bool = False  # its statements are run captured, not by IPython
     nodes: list[ast.stmt] | None = None  # its statements, where they are run captured, and the name of their file
     filename: str = ""
+    again: Callable[[], None] | None = None  # runs them once more as jitlab does, without anything shown
     found: dict[str, Any] = field(default_factory=dict)  # of each name that they read as it was before, of what form that was
     running: bool = True
     error: str | None = None

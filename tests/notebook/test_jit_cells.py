@@ -130,11 +130,14 @@ PLAIN = {
     "a function of the notebook": "y = twice(x)\ny += jitted(y)",
     "random numbers": "y = rng.normal(size=x.shape) * x",
     "an object": "model.bias[...] += 1.0\nmodel.steps = k",
+    "a list that Python sorts": "y = np.tanh(x)\nitems += [y.sum(), 0.5]\nitems.sort()\nx[0] = items[0]",
+    "what is printed": "y = np.tanh(x)\nprint(y.sum(), f'{y.mean():.2f}')\nfound[f'{y.min():.1f}'] = items.pop()\nx[1] = 1",
+    "a length from data": "y = x[x > 0.5]\nfor v in sorted(set(np.round(y, 1))):\n    items.append(float(v))\ny = np.sqrt(y)",
 }
 
 
 @pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN)
-def test_the_statements_run_again_on_what_they_found_and_change_nothing(shell, source, monkeypatch):
+def test_the_statements_run_again_on_what_they_found_and_change_nothing(shell, source, monkeypatch, capsys):
     run(shell, """
         import jitlab as jl
         k, items, found, rng = 2, [1.0], {}, np.random.default_rng(1)
@@ -150,20 +153,60 @@ def test_the_statements_run_again_on_what_they_found_and_change_nothing(shell, s
     """.replace("\n        ", "\n"))
     before = deepcopy_of(shell)
     exec(source, before)
-    plain, seen = PlainCell.run, []
+    run_again, seen = PlainCell._timed, []
 
-    def watched(self):
-        spent = plain(self)
+    def watched(self, *args, **options):
+        spent = run_again(self, *args, **options)
         seen.append(state_of(shell.user_ns))
         return spent
 
-    monkeypatch.setattr(PlainCell, "run", watched)
+    monkeypatch.setattr(PlainCell, "_timed", watched)
+    capsys.readouterr()
     run(shell, f"%%jit --compare\n{source}")
     report = report_of(shell)
     assert state_of(shell.user_ns) == state_of(before)
-    if report["verdict"]["numpy_seconds"] is not None and not report["statements"]:
-        assert report["verdict"]["speed"]["is_plain"] and len(seen) > 10
+    assert capsys.readouterr().out.count("\n") == source.count("print")
+    if report["verdict"]["numpy_seconds"] is not None:
+        both = 2 if report["statements"] else 1  # sides that are the statements themselves
+        assert report["verdict"]["speed"]["is_plain"] and len(seen) > 10 * both
         assert set(seen) == {state_of(before)}  # each time the same, from the same start
+
+
+NOT_AGAIN = {
+    "name = os.path.join('a', 'b')": "what they do with `os` (the module os)",
+    "k = next(it)": "what they do with `it` (generator)",
+    "display(k)": "what they do by `display`",
+    "%time k = 3": "what they do by `get_ipython`",
+    "shown(k)": "what they do by `xml.dom`",
+    "open('made.txt', 'a').write('1')": "it writes the file 'made.txt'",
+    "opened.read()": "what they do with `opened` (_io.TextIOWrapper)",
+    "part.thread.start()": "what they do with `Part.thread` (threading.Thread)",
+}
+
+
+@pytest.mark.parametrize(("statement", "why"), NOT_AGAIN.items())
+def test_statements_that_cannot_be_taken_back_are_not_run_again(shell, statement, why, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "read.txt").write_text("text")
+    run(shell, """
+        import os, threading
+        k, it, opened = 2, iter(n for n in range(100)), open('read.txt')
+        def shown(a):
+            import xml.dom
+            return id(a)
+        class Own(threading.Thread):
+            def run(self): pass
+        class Part:
+            thread = Own()
+        part = Part()
+    """.replace("\n        ", "\n"))
+    run(shell, f"%%jit --compare\ny = np.tanh(x)\n{statement}\nz = y + 1")
+    report = report_of(shell)
+    assert report["statements"] and next(shell.user_ns["it"]) == ("next" in statement)
+    speed = report["verdict"]["speed"]
+    assert not speed["is_plain"] and f"the cell's statements cannot run again, since {why}" in speed["note"]
+    assert not (tmp_path / "made.txt").exists() or (tmp_path / "made.txt").read_text() == "1"
+    run(shell, "opened.close()")
 
 
 def deepcopy_of(shell):

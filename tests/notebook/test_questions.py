@@ -258,6 +258,16 @@ def test_numpys_side_are_the_cells_own_statements_and_nothing_is_changed(asked, 
     assert capsys.readouterr().err == ""
 
 
+def test_what_python_ran_is_on_both_sides(asked, sides):
+    asked.run("%%jit\ny = np.exp(x) * 2\nlabel = f'{y.sum():.3f}'\nz = np.tanh(y) + len(label)")
+    names = dict(asked.shell.user_ns)
+    result = asked.result(want="measure")
+    report = asked.session.report_of(asked.session.cells["cell-a"])
+    assert report.data["statements"] and report.verdict["speed"]["is_plain"] and sides.operations == 0
+    assert sides.plain > report.verdict["speed"]["rounds"] and report.verdict["seconds"] == result["seconds"]
+    assert all(asked.shell.user_ns[name] is names[name] for name in names)
+
+
 CHANGES = "x = x * 1.5 + 1", "x += 1", "x[0] = np.tanh(x[1])", "x.sort()", "np.copyto(x, x * 2)", "for x in [x * 2]: pass"
 
 
@@ -288,7 +298,8 @@ def test_where_the_statements_cannot_run_again_the_report_says_why(asked, sides,
     asked.run("import os\nimport jitlab as jl\nf = jl.jit(lambda a: np.tanh(a) * 2)", "cell-b")
     asked.run("%%jit\ny = np.exp(x) * 2\nos.mkdir('made')")
     asked.result(want="measure")
-    note = "NumPy's side is each captured operation by itself: Python runs os.mkdir('made') (line 3) either way"
+    why = "the cell's statements cannot run again, since what they do with `os` (the module os) cannot be taken back"
+    note = f"NumPy's side is each captured operation by itself: {why}"
     assert speed_of(asked)["note"].startswith(note) and not speed_of(asked)["is_plain"]
     asked.run("y = f(x)")
     asked.result(want="measure")

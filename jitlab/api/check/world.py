@@ -57,6 +57,8 @@ class World:
     ) -> None:
         self.limit, self.bytes = limit, 0
         self.arrays: list[tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []  # name, array, what was in it
+        self.others: list[tuple[str, Any]] = []  # name, and what was found there of which nothing is kept
+        self.codes: list[types.CodeType] = []  # of the user's functions
         self._back: list[Callable[[], None]] = []
         self._seen: dict[int, Any] = {}
         self._waiting: deque[tuple[str, Any]] = deque()
@@ -97,6 +99,8 @@ class World:
         elif isinstance(value, types.FunctionType):
             if is_user_file(value.__code__.co_filename):
                 self._function(value)
+            else:
+                self.others.append((name, value))
         elif isinstance(value, types.MethodType):
             self._add([("self", value.__self__), (name, value.__func__)])
         elif isinstance(value, functools.partial):
@@ -108,13 +112,14 @@ class World:
         elif getattr(kind, "__jitlab_variable__", False) is True:
             self._object(name, value)
         elif isinstance(value, types.ModuleType):
-            return  # by the names that functions read of it
+            self.others.append((name, value))  # it is looked at by the names that functions read of it
         elif isinstance(value, type):
-            if is_user_class(value):
-                self._class(name, value)
+            self._class(name, value)
         elif is_user_class(kind):
             self._object(name, value)
             self._class(name, kind)
+        else:
+            self.others.append((name, value))
 
     def _array(self, name: str, array: np.ndarray[Any, Any]) -> None:
         if array.dtype.hasobject:
@@ -158,12 +163,14 @@ class World:
 
     def _class(self, name: str, kind: type) -> None:
         """Its functions, and the values that its instances share."""
+        self.others += ((name, base) for base in kind.__mro__)
         for base in kind.__mro__:
             if is_user_class(base):
                 own = {key: item for key, item in vars(base).items() if not key.startswith("__") or callable(item)}
                 self._add((f"{base.__name__}.{key}", _plain(item)) for key, item in own.items())
 
     def _function(self, function: types.FunctionType) -> None:
+        self.codes.append(function.__code__)
         for cell_name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -264,9 +271,9 @@ class _Held(io.TextIOBase):
 
 
 @contextmanager
-def holding_back() -> Iterator[None]:
+def holding_back(refuses: bool = True) -> Iterator[None]:
     """Inside, what this thread prints and warns of is not seen, and ActsOutsideError is raised where it would act on files,
-    processes or the network."""
+    processes or the network (`refuses` False: not raised, since it is known that it does not)."""
     if not _hooked:
         sys.addaudithook(_audit)  # stays, and asks one thread's word
         _hooked.append(True)
@@ -275,7 +282,7 @@ def holding_back() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sys.stdout, sys.stderr = held
-        _here.acts = True
+        _here.acts = refuses
         try:
             yield
         finally:

@@ -73,9 +73,11 @@ class Comparison:
         self._copies = Copies(config.copy_limit_bytes)
         self._lock = threading.Lock()
 
-    def keep(self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any]) -> None:
-        """A cell is about to run: its statements as they are, on what they find."""
-        self.plain = PlainCell.of(nodes, filename, namespace, config.copy_limit_bytes)
+    def keep(
+        self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], captured: Callable[[], None] | None
+    ) -> None:
+        """A cell is about to run: its statements as they are, on what they find. `captured`: runs them as jitlab does."""
+        self.plain = PlainCell.of(nodes, filename, namespace, config.copy_limit_bytes, captured)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -112,7 +114,8 @@ class Comparison:
     def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
         """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
         took: both are measured alike, warm, with the code that later runs use. NumPy's side is the cell's own statements where
-        they are known, else the captured operations one by one. Returns the reason when there is nothing to compare.
+        they are known, else the captured operations one by one. Where Python ran some of the statements, the other side is the
+        whole cell as jitlab runs it, with them. Returns the reason when there is nothing to compare.
         `between(done, total)` is called before each round, and may raise."""
         if refusal := self._why_not():
             return refusal
@@ -121,10 +124,13 @@ class Comparison:
             warm_up(call)
         lane, largest = self._op_by_op()
         numpy, compiled, load = Rounds(), Rounds(), Load()
-        plain = self._plain(recording)
-        with nullcontext(plain) if isinstance(plain, str) else plain.again() as why:
-            by_numpy = self._operations_ns if why or isinstance(plain, str) else plain.run
-            self._rounds(between, numpy, compiled, by_numpy)
+        plain, with_python = self.plain, bool(statements_of(recording))
+        replays = Replays(self.calls)
+        with nullcontext(plain) if isinstance(plain, str) else plain.again(with_python) as why:
+            by_numpy, by_us = self._operations_ns, lambda: replays.loop(1)
+            if not (why or isinstance(plain, str)):
+                by_numpy, by_us = plain.run, plain.run_captured if with_python else by_us
+            self._rounds(between, numpy, compiled, by_numpy, by_us)
         replay = compiled.middle
         replay.numpy = lane.numpy
         replay.take_lane("op by op", lane)
@@ -136,11 +142,6 @@ class Comparison:
         )  # fmt: skip
         recording.adopt_runs(replay)
         return ""
-
-    def _plain(self, recording: Recording) -> PlainCell | str:
-        """NumPy's side, or why it is not the cell's statements: what Python ran of them would count on this side alone."""
-        statements = statements_of(recording)
-        return text("speed.python", statement=statements[0]) if statements else self.plain
 
     def time(self, recording: Recording, loops: int | None, runs: int | None) -> str:
         """Run everything `loops` times in each of `runs` runs, compiled, and tell `recording` how long a loop took. What acts
@@ -185,11 +186,12 @@ class Comparison:
         return lane, largest
 
     def _rounds(
-        self, between: Callable[[int, int], None], numpy: Rounds, compiled: Rounds, by_numpy: Callable[[], int]
+        self, between: Callable[[int, int], None], numpy: Rounds, compiled: Rounds, by_numpy: Callable[[], int],
+        by_us: Callable[[], int],
     ) -> None:  # fmt: skip
         """Both sides in turns, which take turns in going first."""
-        replays, repeats, spent = Replays(self.calls), 1, 0
-        sides = [(numpy, by_numpy), (compiled, lambda: replays.loop(1))]
+        repeats, spent = 1, 0
+        sides = [(numpy, by_numpy), (compiled, by_us)]
         for round in range(MOST_ROUNDS):
             between(round, MOST_ROUNDS)
             began = time.perf_counter_ns()

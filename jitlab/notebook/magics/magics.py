@@ -119,9 +119,11 @@ class JitMagics(Magics):
             %jit -n 100 (x * 2).sum()          and how long 100 loops take
             %jit on --level O0                 all cells from the next one on; %jit off ends it
 
-        A cell runs once. What --compare, --check, -n and -r run again is its compiled code, on copies taken before it ran, with
-        Variables and random generators as they were; statements that Python ran do not run again, and the report names them.
-        Of a cell that is compiled as a whole --compare runs the statements themselves by NumPy, and puts back what they change.
+        A cell runs once. What --check, -n and -r run again is its compiled code, on copies taken before it ran, with Variables
+        and random generators as they were; statements that Python ran do not run again, and the report names them. --compare
+        runs the statements themselves by NumPy, and with those that Python ran as jitlab runs them, and puts back what they
+        change; where that cannot be done (files, what other libraries hold, iterators) each captured operation runs by itself,
+        and the report says why.
 
         The last expression displays as in any cell; `;` behind it hides it. What cannot be captured runs as Python.
         """

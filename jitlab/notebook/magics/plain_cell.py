@@ -1,11 +1,12 @@
-"""A cell's own statements, run once more by plain Python: what a user without jitlab would have waited for."""
+"""A cell's own statements, run once more: by plain Python, what a user without jitlab would have waited for; and captured, as
+jitlab runs them."""
 
 from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,51 +21,73 @@ from jitlab.capture.rewrite.liveness import read_before_bound
 from jitlab.messages import text, units
 from jitlab.messages.escape import clean
 
+from .put_back import not_put_back
+
 
 class PlainCell:
     """Statements that may be run again and again, each time on what they found when this was made. What they change is put
-    back afterwards. TooMuch, ActsOutsideError: that cannot be done."""
+    back afterwards. `captured` runs them as jitlab does. TooMuch, ActsOutsideError: that cannot be done."""
 
-    def __init__(self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int) -> None:
+    def __init__(
+        self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int,
+        captured: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         self._code = compile(ast.Module(list(nodes), []), filename, "exec")
         self._names = sorted({name for code in codes(self._code) for name in code.co_names})
-        self._namespace, self._limit = namespace, limit
+        self._namespace, self._limit, self._captured = namespace, limit, captured
         self._before = self._world()
 
     @classmethod
-    def of(cls, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int) -> PlainCell | str:
+    def of(
+        cls, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int,
+        captured: Callable[[], None] | None = None,
+    ) -> PlainCell | str:  # fmt: skip
         """The text, a clause: why the statements cannot run again."""
         if any(map(waits, nodes)):
             return _cannot("they wait")
         try:
-            return cls(nodes, filename, namespace, limit)
+            return cls(nodes, filename, namespace, limit, captured)
         except (TooMuch, ActsOutsideError, SyntaxError) as error:
             return _cannot(error)
 
     @contextmanager
-    def again(self) -> Iterator[str]:
-        """Inside, `run` may be called, where the value is "", else it says why not. Afterwards everything is as it was."""
+    def again(self, with_python: bool = False) -> Iterator[str]:
+        """Inside, `run` may be called, where the value is "", else it says why not. Afterwards everything is as it was.
+        `with_python`: jitlab leaves some of the statements to Python, and `run_captured` may be called, too."""
         try:
             after = self._world()
         except (TooMuch, ActsOutsideError) as error:
             yield _cannot(error)
             return
+        if with_python and (why := not_put_back(self._code, self._before, after)):
+            yield _cannot(why)
+            return
         try:
-            yield self._why_not()
+            yield self._why_not(with_python)
         finally:
             after.put_back()
 
     def run(self) -> int:
-        """Run the statements once; the nanoseconds that they took."""
+        """Run the statements once by NumPy; the nanoseconds that they took."""
+        return self._timed(lambda: exec(self._code, self._namespace), as_python())
+
+    def run_captured(self) -> int:
+        """The same as jitlab runs them. They have run by NumPy before, and did nothing outside."""
+        assert self._captured is not None
+        return self._timed(self._captured, nullcontext(), refuses=False)
+
+    def _timed(self, run: Callable[[], object], way: AbstractContextManager[Any], refuses: bool = True) -> int:
         self._before.put_back()
-        with events.muted(), holding_back(), as_python():
+        with events.muted(), holding_back(refuses), way:
             taken = Stopwatch()
-            exec(self._code, self._namespace)
+            run()
             return taken.ns()
 
-    def _why_not(self) -> str:
+    def _why_not(self, with_python: bool) -> str:
         try:
             self.run()
+            if with_python:
+                self.run_captured()
         except ActsOutsideError as error:
             return _cannot(error)
         except Exception:  # whatever stops it: a second run does something else

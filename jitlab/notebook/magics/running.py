@@ -205,17 +205,22 @@ class Runner:
         is_known = options.compare == KEPT and self.factors.find(key) is not None
         again = bool(options.compare and not is_known) or options.check or is_timed(options)
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
-        if comparison is not None and options.compare and not is_known:
-            comparison.keep(nodes, filename, self.ip.user_ns)
+        settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
+        perform = partial(
+            cells.run_nodes, nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, strict=options.strict,
+            executor=lambda trace: compile_trace(trace, settings), title=run.title,
+        )  # fmt: skip
         run.nodes, run.filename = nodes, filename
+        run.again = lambda: driven(perform(display=lambda value: None, observer=DecidedCell(str(options.level))))
+        if comparison is not None and options.compare and not is_known:
+            comparison.keep(nodes, filename, self.ip.user_ns, run.again)
         run.found = self.session.inputs.found(run, self.ip.user_ns)
         is_wanted = self.session.inputs.wants_all(run.id)
         if is_wanted:
-            self.session.inputs.keep(run.id, run.number, nodes, filename, self.ip.user_ns)
+            self.session.inputs.keep(run, self.ip.user_ns)
         ran = kept_factors.Ran()
         is_asked = again or is_known or options.strict or is_wanted
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
-        settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         run.is_captured = True
         started, captured_ns = time.perf_counter_ns(), costs.waited_ns()
@@ -228,11 +233,7 @@ class Runner:
                 ran.watching() if options.compare else nullcontext(),
                 waited_by(wait),
             ):
-                await cells.run_nodes(
-                    nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
-                    executor=lambda trace: compile_trace(trace, settings), title=run.title,
-                    settles=settles, observer=DecidedCell(str(options.level)),
-                )  # fmt: skip
+                await perform(display=show, settles=settles, observer=DecidedCell(str(options.level)))
         except BaseException as raised:
             error = raised
             run.error = type(raised).__name__

@@ -6,7 +6,6 @@ is noted: at its next run copies of everything are kept, up to `jl.config.copy_l
 
 from __future__ import annotations
 
-import ast
 import threading
 import time
 import weakref
@@ -152,12 +151,12 @@ class Inputs:
                 self._reads.pop(next(iter(self._reads)))
         return forms(self._reads[run.id][1], namespace)
 
-    def keep(self, id: str, number: int, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any]) -> None:
+    def keep(self, run: CellRun, namespace: dict[str, Any]) -> None:
         """A cell is about to run of which all is to be kept: its statements, with what they find."""
         with self._lock:
-            whole = self._cell(id, number).whole
-            if whole is not None:
-                whole.keep(nodes, filename, namespace)
+            whole = self._cell(run.id, run.number).whole
+            if whole is not None and run.nodes is not None:
+                whole.keep(run.nodes, run.filename, namespace, run.again)
 
     def call(self, cell: str, plan: str) -> tuple[Call, str]:
         """The newest kept run of a plan ("step #1") in a cell, and a note where its inputs have changed since. Refused, and
@@ -210,7 +209,7 @@ class Inputs:
         except LookupError:
             raise self._gone(cell, name) from None
         if run.nodes is not None:
-            whole.keep(run.nodes, run.filename, namespace)
+            whole.keep(run.nodes, run.filename, namespace, run.again)
         return whole
 
     def forget(self) -> None:
