@@ -12,13 +12,14 @@ from jitlab.report.build import waited as made
 from . import report_samples as samples
 
 
-def of(run_ns=10_000_000_000, before=0.0, compared=None, is_plain=True, **options):
+def of(run_ns=10_000_000_000, before=0.0, compared=None, is_plain=True, is_whole=False, **options):
     """`verdict` of the sample with this time by the clock; `compared`: NumPy's and our milliseconds of three rounds."""
     recording = samples.recorded(samples.softmax_events(compare=False, **options), samples.cell())
     recording.run_ns, recording.compiled_before = run_ns, before
     if compared is not None:
         numpy, ours = ((round(ms * 1e6),) * 3 for ms in compared)
-        recording.listen(events.Compared(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0, is_plain=is_plain))
+        measured = dict(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0, is_plain=is_plain, is_whole=is_whole)
+        recording.listen(events.Compared(**measured))
     return recording.report()
 
 
@@ -61,6 +62,12 @@ def test_what_later_runs_take_is_said_where_it_was_measured():
 def test_the_compiling_is_set_against_what_each_run_saves(numpy_ms, before_s, said):
     told = of(compared=(numpy_ms, 10), before=before_s).verdict["waited"].get("pays")
     assert (told and told["text"]) == said
+
+
+def test_rounds_of_the_whole_cell_are_what_later_runs_take():
+    told = of(compared=(40, 10), before=1.0, is_whole=True).verdict["waited"]
+    assert told["text"].endswith(" Python; next runs 10.0 ms")
+    assert told["pays"]["text"] == "1.02 s of compiling pays for itself after 35 runs"
 
 
 def test_without_numpys_time_nobody_knows_whether_it_pays():

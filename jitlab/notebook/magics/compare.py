@@ -137,7 +137,7 @@ class Comparison:
         replay.listen(
             events.Compared(
                 numpy_ns=tuple(numpy.spent_ns), compiled_ns=tuple(compiled.spent_ns), largest_error=largest,
-                others=load.others(), is_plain=not why, why=why,
+                others=load.others(), is_plain=not why, why=why, is_whole=with_python and not why,
             )
         )  # fmt: skip
         recording.adopt_runs(replay)

@@ -46,12 +46,15 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"
     compared = recording.compared
+    before = recording.compared_before.compared if recording.compared_before is not None else None
+    is_whole = any(one is not None and one.is_whole for one in (compared, before))
     if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
-        said += f"; {text('waited.next', seconds=result['next'])}"
+        said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
     result["text"] = said
-    again = 0.0 if compiling else result["overhead"]  # each later run has it, too
-    paid = _paid(compiling + recording.compiled_before, result.get("next", work), again, speed)
+    later = result.get("next", seconds - compiling if is_whole else work)
+    again = 0.0 if compiling or is_whole else result["overhead"]  # each later run has it, too
+    paid = _paid(compiling + recording.compiled_before, later, again, speed)
     if paid is not None:
         result["pays"] = paid.to_json()
     return result
