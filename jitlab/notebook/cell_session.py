@@ -64,6 +64,7 @@ class CellRun:
     recording: Recording | None = None
     run_ns: int | None = None  # what its statements took by the clock, when they have ended
     captures_ns: int = 0  # of that, what they waited for captures and compilers
+    aside_ns: int = 0  # what magics in it took for runs that are none of the cell's
     is_captured: bool = False  # its statements are run captured, not by IPython
     nodes: list[ast.stmt] | None = None  # its statements, where they are run captured, and the name of their file
     filename: str = ""
@@ -254,7 +255,7 @@ class Session:
             self._stack.pop()
         run.running = False
         if run.recording is not None:
-            run.took(run.start_ns, time.perf_counter_ns())
+            run.took(run.start_ns + run.aside_ns, time.perf_counter_ns(), run.captures_ns)
             run.recording.ended()
         run.error = type(error).__name__ if error is not None else None
         run.finish()

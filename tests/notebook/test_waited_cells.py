@@ -54,6 +54,20 @@ def test_a_cell_that_calls_compiled_functions_says_it_too(report_of, ip):
     assert told["python"] >= 0.05 and told["compiling"] > 0
 
 
+def test_a_cell_with_several_expressions_that_are_compiled_is_waited_for_as_a_whole(report_of, ip):
+    ip.run_cell("import time")
+    source = "a = %jit np.exp(x + 1.3125).sum()\nb = %jit np.tanh(x * 1.3125).mean()\ntime.sleep(0.05)"
+    data = report_of(source)
+    told = data["verdict"]["waited"]
+    assert told["work"] > 0 < told["compiling"] and told["python"] >= 0.05
+    assert len({plan["name"] for plan in data["plans"]}) == len(data["retraces"]) == 2  # each has its own costs
+    assert data["retraces"][0]["spent"] != data["retraces"][1]["spent"]
+    assert told["work"] + told["compiling"] + told["python"] + told["overhead"] == pytest.approx(told["seconds"])
+    report_of("c = %jit -n 2 -r 2 np.tanh(x * 1.3125).mean()")
+    run = next(reversed(ip.find_line_magic("jitlab").__self__.session.cells.values()))
+    assert 0 < run.aside_ns and run.run_ns < time.perf_counter_ns() - run.start_ns - run.aside_ns  # -n is no part of it
+
+
 def test_a_run_that_fell_back_says_so_first_and_the_reason_once(report_of, ip):
     source = "%%jit -q\ns = np.cumsum(np.exp(x + 1.625))\npart = s[s > limit]\nm = part.mean()\nu = np.unique(np.round(s))"
     for limit in (200.0, 400.0):

@@ -175,6 +175,11 @@ class CellRun(Driver):
         exec(self.program.raising(statement.node), {"error": error})
 
     # ---- capture
+    def next_number(self) -> int:
+        """Traces are told apart by the cell's title and their number: others of the same cell (`%jit` lines) have theirs."""
+        programs = [program for program in list(_programs.values()) if program.title == self.title]
+        return 1 + max(program.trace_count for program in (self.program, *programs))
+
     def begun(self, *, static: bool) -> CellCapture:
         capture = CellCapture(self.title, self.names, strict=self.is_strict, static=static)
         self.locals = Names(capture)
@@ -211,7 +216,7 @@ async def run_nodes(
         observer.settles = settles is not Settles.NEVER
         observer.is_asked = not (settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run))
         run = CellRun(program, namespace, executor, observer, title=title, strict=strict, show=display)
-        program.has_run = True
+        program.has_run, program.title = True, title
         with run:
             if program.waits:
                 with at_most(observer.limit()):

@@ -588,7 +588,7 @@ class Driver:
                     break
             if length:
                 capture.effort = None  # it ends here
-                self.program.trace_count += 1
+                self.program.trace_count = self.next_number()
                 trace = finish_piece(capture, length, self.program.trace_count)
                 trace.jump = jump
         capture.close()
@@ -605,6 +605,10 @@ class Driver:
         self.made.append(trace)
         self.observer.traced(trace, failed, started)
         return trace, reason
+
+    def next_number(self) -> int:
+        """Of the trace that is made now."""
+        return self.program.trace_count + 1
 
     def _captured(self, capture: CellCapture, statement: Statement, before: dict[str, Any]) -> str:
         """Run a statement inside the capture; `before` is what was assigned before it."""

@@ -74,6 +74,7 @@ class CellProgram(Program):
 
     place: tuple[str, int]
     has_run = False
+    title = ""  # of the cell, when it ran last
     _names_read: frozenset[str] | None = None
 
     def __init__(

@@ -200,7 +200,8 @@ class Runner:
         self, run: CellRun, nodes: list[ast.stmt], filename: str, options: Any, *, shown: str, compiler: Any,
         show: Callable[[Any], object] | None = None, report: bool = True,
     ) -> None:  # fmt: skip
-        """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
+        """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value.
+        `report` False: they are one expression of a cell that goes on."""
         key = kept_factors.key_of(nodes, f"{options.level} {options.strict}", self.ip.user_ns) if options.compare else ()
         is_known = options.compare == KEPT and self.factors.find(key) is not None
         again = bool(options.compare and not is_known) or options.check or is_timed(options)
@@ -222,7 +223,7 @@ class Runner:
         is_asked = again or is_known or options.strict or is_wanted
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         error: BaseException | None = None
-        run.is_captured = True
+        run.is_captured = report
         started, captured_ns = time.perf_counter_ns(), costs.waited_ns()
         wait = self.session.waiting = Waiting(self.session, run)
         if show is None:
@@ -243,11 +244,24 @@ class Runner:
             self.session.waiting = None
             wait.ended()
             copying_ns = comparison.copying_ns if comparison is not None else 0
-            run.took(started + copying_ns, time.perf_counter_ns(), costs.waited_ns() - captured_ns)
+            captures_ns = costs.waited_ns() - captured_ns
+            if report:
+                run.took(started + copying_ns, time.perf_counter_ns(), captures_ns)
+            else:  # one expression of a cell, which goes on
+                run.aside_ns, run.captures_ns = run.aside_ns + copying_ns, run.captures_ns + captures_ns
             if run.is_own:
                 self.session.end(run, error)
             if error is not None and report:
                 self.show_below(run, options)
+        self.measured(run, options, comparison, key, ran, is_known)
+        if report:
+            self.give_report(run, options)
+
+    def measured(
+        self, run: CellRun, options: Any, comparison: compare.Comparison | None, key: kept_factors.Key, ran: kept_factors.Ran,
+        is_known: bool,
+    ) -> None:  # fmt: skip
+        """What was asked for beside the run of the cell, which has ended."""
         began = time.perf_counter_ns()
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
@@ -260,10 +274,10 @@ class Runner:
         if comparison is not None and is_timed(options):
             timed = partial(comparison.time, loops=options.loops, runs=options.runs)
             self.replayed(run, timed, "Not timed", "the timing")
+        took = time.perf_counter_ns() - began
+        run.aside_ns += took
         if comparison is not None and run.recording is not None:
-            run.recording.measuring_ns = time.perf_counter_ns() - began
-        if report:
-            self.give_report(run, options)
+            run.recording.measuring_ns += took
 
     def point_at_cell(self, error: BaseException, run: CellRun) -> None:
         """The traceback that is shown begins at the cell's own line and has no frame of jitlab or IPython."""

@@ -46,8 +46,7 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"
     compared = recording.compared
-    before = recording.compared_before.compared if recording.compared_before is not None else None
-    is_whole = any(one is not None and one.is_whole for one in (compared, before))
+    is_whole = _compared_whole(recording)
     if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
@@ -58,6 +57,12 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     if paid is not None:
         result["pays"] = paid.to_json()
     return result
+
+
+def _compared_whole(recording: Recording) -> bool:
+    """The rounds of the comparison, now or before, are whole runs: with statements that Python runs either way."""
+    before = recording.compared_before.compared if recording.compared_before is not None else None
+    return any(one is not None and one.is_whole for one in (recording.compared, before))
 
 
 def _this_run(parts: Json) -> str:
@@ -96,7 +101,7 @@ def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
     work is felt; and that the times of kernels are not the run's."""
     work, overhead = parts["work"], parts["overhead"]
     notes = [speed.get("note", "")]
-    if not parts["compiling"] and work and overhead >= OVERHEAD_FELT * work:
+    if not parts["compiling"] and not _compared_whole(recording) and work and overhead >= OVERHEAD_FELT * work:
         ratio = speed["ratio"] * work / (work + overhead)
         code = "speed.whole" if ratio >= 1 else "speed.whole_slower"
         notes.insert(0, text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio))))
