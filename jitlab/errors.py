@@ -1,7 +1,7 @@
 """The errors a user can meet, as a tree; each is a JitlabError and a Python built-in too::
 
     JitlabError
-      CaptureError(TypeError)               the program does something that cannot be captured
+      CaptureError(TypeError)               the program does something that cannot be traced
         OperatorNotAllowedInGraphError      the truth of a traced array, or iteration over one, is asked for
           BranchOnTracedArrayError          `if`, `while`, `and`, `bool()` on a traced array
         ValueOfTracedArrayError             `int()`, `float()`, `.item()`: a Python value of a traced array
@@ -11,7 +11,7 @@
       UnexpectedOptionError(TypeError)      a keyword that a decorator does not know
       AutoGraphError                        something went wrong in converted code
         StagingError(RuntimeError)          an exception in the user's code that cannot be made again with its lines
-      UnsupportedError(RuntimeError)        fullgraph=True met Python that cannot be captured
+      UnsupportedError(RuntimeError)        fullgraph=True met Python that cannot be traced
         StoreInGraphError(ValueError)       a store into a Python object
         ValueInGraphError(AttributeError)   a Python value of a traced array
         UndefinedInBranchError(UnboundLocalError)  a name that only one branch of a traced condition binds
@@ -92,7 +92,7 @@ class JitlabError(Exception):
 
 
 class CaptureError(JitlabError, TypeError):
-    """The program does something that cannot be captured."""
+    """The program does something that cannot be traced."""
 
 
 class OperatorNotAllowedInGraphError(CaptureError):

@@ -181,7 +181,7 @@ test('an answer is two bars with their intervals, and what moved', () => {
   }
   assert.deepEqual(
     movedRows(answer).map(([what]) => what),
-    ['moved', 'temporaries', 'kernels', 'largest error']
+    ['memory traffic', 'intermediate arrays', 'kernels', 'largest error']
   );
   assert.notEqual(...apart(0.00148, 0.00147));
 });

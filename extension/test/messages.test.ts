@@ -56,5 +56,8 @@ test('nothing decides on the text of a message', () => {
 test('a code is told in the words of the table, one that it has not by its name', () => {
   assert.equal(causeText('rank'), 'a number of axes');
   assert.equal(causeText('of_another_kind'), 'of another kind');
-  assert.deepEqual([noFix(true).code, noFix(false).text], ['compiled', 'No fix found; nothing was compiled again.']);
+  assert.deepEqual(
+    [noFix(true).code, noFix(false).text],
+    ['compiled', 'No fix found. It cost tracing only: the compiled code was used again.']
+  );
 });

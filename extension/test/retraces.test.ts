@@ -33,8 +33,8 @@ test('where there is no fix the panel says what the text says', () => {
   assert.deepEqual(
     ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed?.text]),
     [
-      [null, 'No fix found: none of the changed calls that were tried avoids it.'],
-      [null, 'No fix found; nothing was compiled again.']
+      [null, 'No fix found: the changes that were tried do not avoid it.'],
+      [null, 'No fix found. It cost tracing only: the compiled code was used again.']
     ]
   );
   assert.equal(ledgerOf(json).entries[0]?.unfixed, null);
@@ -66,7 +66,7 @@ test('the first trace is warm-up, not a retrace', () => {
 test('the pieces of a cell are captured in one first call', () => {
   const json = report(line);
   const ledger = ledgerOf({ ...json, retraces: [...json.retraces, ...json.retraces] });
-  assert.deepEqual([ledger.warmUp.length, ledger.warmUp[0]?.text], [1, 'captured in 2 pieces']);
+  assert.deepEqual([ledger.warmUp.length, ledger.warmUp[0]?.text], [1, 'traced in 2 pieces']);
 });
 
 test('a line of another cell says which', () => {

@@ -1,4 +1,4 @@
-"""Why something cannot be captured, and what fullgraph=True answers to it: what, where, why, and what to try."""
+"""Why something cannot be traced, and what fullgraph=True answers to it: what, where, why, and what to try."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cut(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why something has to run as Python: a code, what it is in words, and where what cannot be captured stands."""
+    """Why something has to run as Python: a code, what it is in words, and where what cannot be traced stands."""
 
     code: str
     said: Message
@@ -83,10 +83,10 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
         source = refusal.source or definition
         kind = errors.StoreInGraphError if isinstance(refusal, StoresOutside) else errors.UnsupportedError
         return kind(
-            f"{prefix}{name} cannot be captured whole: {refusal.said}.",
+            f"{prefix}{name} cannot be traced whole: {refusal.said}.",
             where=describe(source),
             why=f"fullgraph=True leaves nothing to Python, and {_WHY.get(refusal.code, 'this has to run as Python')}",
-            hint=_TRY.get(refusal.code, "fullgraph=False runs this statement as Python between captured pieces"),
+            hint=_TRY.get(refusal.code, "fullgraph=False runs this statement as Python between compiled pieces"),
         )
     if isinstance(refusal, errors.ValueOfTracedArrayError):
         return errors.ValueInGraphError(
@@ -137,15 +137,15 @@ _WHY = {
     "effect": "what it does to Python objects or to the world cannot be part of a graph of operations on arrays",
     "statement": "such a statement is not an operation on arrays",
     "too_long": "to compile it would take longer than the loop takes in Python",
-    "foreign_type": "only plain arrays of numbers are captured",
-    "dtype": "arrays of this dtype are not captured",
+    "foreign_type": "only plain arrays of numbers are traced",
+    "dtype": "arrays of this dtype are not traced",
     "value": "the graph has no place for it",
-    "source": "what is captured is the function's source",
+    "source": "what is traced is the function's source",
     "retraced": "each of its calls would be another program",
 }
 _TRY = {
-    "recursion": "a loop (`while`), which is recorded as one; or fullgraph=False",
-    "effect": "do it outside the function, or fullgraph=False: it then runs as Python between captured pieces",
+    "recursion": "a loop (`while`), which is traced as one; or fullgraph=False",
+    "effect": "do it outside the function, or fullgraph=False: it then runs as Python between compiled pieces",
     "foreign_type": "np.asarray(x) outside the function, or fullgraph=False",
     "dtype": "x.astype(np.float64) outside the function, or fullgraph=False",
     "source": 'capture_mode="bytecode", or a function whose source can be read',

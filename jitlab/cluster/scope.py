@@ -57,7 +57,7 @@ def jit_scope(
             by_contract(
                 "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function."
             ),
-            why="outside a captured function NumPy has already run each operation when the next line starts",
+            why="outside a traced function NumPy has already run each operation when the next line starts",
             hint="put the block into a function under @jl.function or @jl.jit, or start the cell with %%jit",
         )
     if cut or fuse:

@@ -82,11 +82,11 @@ def _cause(key: Asked, decisions: list[Decision], before: dict[Node, str], after
     gone = next(_edges(before, key, decisions), None)
     if gone is not None:
         left = _listed(inside, after)
-        why = f"{told_node(gone[0], lines=True)} was captured, but simplifying the program left no edge from it to {b}"
+        why = f"{told_node(gone[0], lines=True)} was traced, but simplifying the program left no edge from it to {b}"
         return why, f"one of the edges that are left: {left}" if left else "leave the pair out: no edge is left inside"
     here = {node: name for node, name in names.items() if inside(node)}
     if not here:
-        return "nothing made inside is captured and part of a result", "put what makes both ends into the block"
+        return "nothing made inside is traced and part of a result", "put what makes both ends into the block"
     for end in (a, b):
         if any(answers_to(node, name, end) for node, name in here.items()):
             continue

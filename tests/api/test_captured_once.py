@@ -1,4 +1,4 @@
-"""What cannot be captured whole is not tried again and again: in methods, and where a list among the arguments grows."""
+"""What cannot be traced whole is not tried again and again: in methods, and where a list among the arguments grows."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def scoped(body, **options):
         ("cut", ("Exp", "Sum"), lambda x, e: (np.exp(x) * x).sum(), "no Sum reads", '("Exp", "Mul"), ("Mul", "Sum")'),
         ("cut", ("Log", "Sum"), lambda x, e: e.sum(axis=0), "`e` (line", "a larger block"),
         ("cut", ("Neg", "Neg"), lambda x, e: np.negative(-x) * 3, "simplifying the program left no edge", "leave the pair out"),
-        ("cut", ("Exp", "Sum"), lambda x, e: x, "nothing made inside is captured", "into the block"),
+        ("cut", ("Exp", "Sum"), lambda x, e: x, "nothing made inside is traced", "into the block"),
     ],
 )
 def test_a_scope_that_meets_no_edge_says_so_once(afresh, option, pair, body, why, hint):

@@ -114,7 +114,7 @@ def test_a_write_that_cannot_reach_the_argument_says_so(write):
         write(z.real)
         return z
 
-    with pytest.raises(jl.errors.CaptureError, match="writing through this array cannot be captured"):
+    with pytest.raises(jl.errors.CaptureError, match="writing through this array cannot be traced"):
         jl.function(program)(z())
     want, compiled = z(), jl.jit(program)
     write(want.real)

@@ -1,4 +1,4 @@
-"""A function that a call in pieces calls, and that cannot be captured whole, is cut like the outermost one, at any depth."""
+"""A function that a call in pieces calls, and that cannot be traced whole, is cut like the outermost one, at any depth."""
 
 import inspect
 import linecache

@@ -122,7 +122,7 @@ def test_error_names_cell_and_line():
         " function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
         "  why: one recording serves every input, so it cannot follow one branch of an `if`.\n"
-        "  try: np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart."
+        "  try: np.where(condition, a, b), or decide outside and pass a Python bool: each value is traced separately."
     )
 
 

@@ -174,7 +174,7 @@ def test_seed_x_and_loss_may_compile_together_while_y_never_does(graph):
     on = done(graph, loss, level="ON")
     assert sets(on) == [{x.name, loss.name}] and codes(on) == {y.name: Stays.DISALLOWED}
     assert on.steps == [y, on.clusters[0]]
-    assert on.clusters[0].reason.text == "marked by jit_scope, with 1 operation joined by auto-clustering"
+    assert on.clusters[0].reason.text == "marked by jit_scope, with 1 operation that can be compiled with it"
     off = done(graph, loss, level="OFF")
     assert sets(off) == [{x.name}]
     assert codes(off) == {y.name: Stays.DISALLOWED, loss.name: Stays.JIT_OFF}

@@ -167,7 +167,7 @@ def test_asnumpy_between_captured_pieces_gives_what_python_gives(program, mode, 
 @pytest.mark.parametrize("mode", ["ast", "bytecode"])
 @pytest.mark.parametrize("program", PLAIN[:3])
 def test_asnumpy_is_an_error_of_strict_mode(program, mode, capsys):
-    with pytest.raises((AttributeError, jl.errors.UnsupportedError), match="In JIT strict mode|cannot be captured whole"):
+    with pytest.raises((AttributeError, jl.errors.UnsupportedError), match="In JIT strict mode|cannot be traced whole"):
         mindspore.jit(program, capture_mode=mode, fullgraph=True)(Tensor([3.0, 1.0, 2.0]))
 
 

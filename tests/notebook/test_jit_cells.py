@@ -85,7 +85,7 @@ def test_check_puts_errors_and_bounds_into_the_report_and_changes_nothing(shell)
     assert rows["AddV2"]["bound_ulp"] > 0 and rows["AddV2"]["lines"] == [2] and rows["ArgMax"]["bound_ulp"] == 0
     assert sum(cluster["calls"] for cluster in report["clusters"]) == len(report["clusters"])  # the check is no run
     np.testing.assert_array_equal(shell.user_ns["x"][0], 7.0)
-    assert "within their bounds, checked beside NumPy" in shell.display_pub.outputs[-1]["data"]["text/plain"]
+    assert "within their bounds, compared with NumPy" in shell.display_pub.outputs[-1]["data"]["text/plain"]
 
 
 def test_a_cell_that_acts_on_the_world_is_not_checked_and_says_so(shell, capsys):

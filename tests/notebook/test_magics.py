@@ -31,7 +31,7 @@ PLAN = {
     "clusters": [
         {
             "name": "cluster_0", "plan": "In [1] #1", "ops": ["mul"], "kernels": ["k0"], "lines": [2],
-            "reason": {"code": "auto", "text": "joined by auto-clustering"}, "calls": 0, "seconds": None, "flops": 3,
+            "reason": {"code": "auto", "text": "they can be compiled together"}, "calls": 0, "seconds": None, "flops": 3,
             "bytes_read": 24, "bytes_written": 24,
         }
     ],
@@ -323,9 +323,9 @@ def test_help_lists_each_command_with_a_line(shell, capsys, asked):
 
 def test_a_wrong_command_is_told_the_one_that_is_near(shell):
     error = str(run(shell, "%jitlab explian", fine=False).error_in_exec)
-    assert "'explian' is none of its commands" in error and "try: %jitlab explain; %jitlab help lists them all" in error
+    assert "%jitlab has no command explian. Did you mean explain?" in error and "try: %jitlab help, which" in error
     error = str(run(shell, "%jitlab zzz", fine=False).error_in_exec)
-    assert "try: %jitlab status, explain, baseline, compare, export, clear; %jitlab help lists them all" in error
+    assert "why: the commands are status, explain, baseline, compare, export, clear" in error
     assert "status takes nothing else" in str(run(shell, "%jitlab status now", fine=False).error_in_exec)
 
 

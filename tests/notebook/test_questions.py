@@ -299,7 +299,7 @@ def test_where_the_statements_cannot_run_again_the_report_says_why(asked, sides,
     asked.run("%%jit\ny = np.exp(x) * 2\nos.mkdir('made')")
     asked.result(want="measure")
     why = "the cell's statements cannot run again, since what they do with `os` (the module os) cannot be taken back"
-    note = f"NumPy's side is each captured operation by itself: {why}"
+    note = f"NumPy's side is each traced operation by itself: {why}"
     assert speed_of(asked)["note"].startswith(note) and not speed_of(asked)["is_plain"]
     asked.run("y = f(x)")
     asked.result(want="measure")

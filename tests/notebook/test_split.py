@@ -124,7 +124,7 @@ def report_text_of(data):
 def test_a_number_that_is_read_below_is_no_array_and_what_reads_it_is_not_counted(ip, report_of):
     advice = fallen(ip, report_of, NUMBER)["verdict"]["next"]
     assert advice["args"] == {"lines": "line 4", "kept": 4}
-    assert advice["why"] == "The next run is traced anew, which may do without."
+    assert advice["why"] == "The next run is traced anew and may not need it."
 
 
 @pytest.mark.parametrize("source", [SHARED_LINE, HELPER, DEFINED_INSIDE])

@@ -101,7 +101,7 @@ def softmax_plan(trace=1, first_cluster=0, function="In [7]"):
         add("sub_3", "Sub", w, "mul_1", line=10, shape=(784, 10)),
     ]
     c0, c1 = f"cluster_{first_cluster}", f"cluster_{first_cluster + 1}"
-    auto = Reason(Joined.AUTO, "joined by auto-clustering")
+    auto = Reason(Joined.AUTO, "they can be compiled together")
     clusters = [
         Cluster(c0, k0 + k1, [x, w, b, rows, y], [n["div"], n["neg"]], auto, "jit_scope_0"),
         Cluster(c1, k2 + k3, [n["argpartition"], n["div"]], [n["sub_2"], n["sub_3"]], auto),

@@ -167,7 +167,7 @@ def test_a_report_that_version_1_wrote_opens_and_says_the_same():
         (None, "", "words"), *[(call, "as_array", "call")] * 3, (None, "", "words"),
         ("pass `….astype(np.float64)` for `k` at the call in <cell 6>, line 1", "cast", "words"),
     ]  # fmt: skip
-    assert f"       {call}\n" in f"{report}\n" and "No fix found; nothing was compiled again." in str(report)
+    assert f"       {call}\n" in f"{report}\n" and "No fix found. It cost tracing only" in str(report)
     assert "Nothing to fix." not in json.dumps([retrace["done"] for retrace in report.data["retraces"]])
 
 

@@ -184,7 +184,7 @@ def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
     found = report.verdict["next"]
     assert (found and found["code"]) == fix
     assert fix is None or found["why"].endswith("lost. It is an option of jl.function, where f is made.")
-    assert ("No fix found; nothing was compiled again." in str(report)) == (fix is None)
+    assert ("No fix found. It cost tracing only: the compiled code was used again." in str(report)) == (fix is None)
 
 
 def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told():
@@ -268,7 +268,7 @@ def test_a_retrace_that_was_the_last_of_its_kind_is_no_advice():
 def test_that_nothing_is_to_do_is_not_said_where_no_fix_was_found():
     report = retraced("shape", "X", "f32[6]", "f32[5]", None)
     assert report.retraces[0].fix is None and report.verdict["next"] is None
-    assert "No fix found; nothing was compiled again." in str(report) and "Nothing to fix" not in str(report)
+    assert "No fix found. It cost tracing only" in str(report) and "Nothing to fix" not in str(report)
 
 
 def test_colours_follow_first_appearance_and_plans_alike_share_them(report):
@@ -284,7 +284,7 @@ def test_why_and_why_not(report):
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"
-    both = "Max (line 4) and Neg (line 7) are both in cluster_0: joined by auto-clustering."
+    both = "Max (line 4) and Neg (line 7) are compiled together, in cluster_0, but not in one kernel. "
     assert report.why("max", "neg").text.startswith(both)
     with pytest.raises(OptionError, match="no operation 'expp'(.|\n)*exp"):
         report.why("expp", "sum")

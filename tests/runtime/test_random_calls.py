@@ -79,7 +79,7 @@ def outcome(call, args, kwargs):
     try:
         return call(*args, **kwargs)
     except jl.errors.UnsupportedError:
-        return None  # it cannot be captured whole
+        return None  # it cannot be traced whole
     except Exception:
         return "raised"  # in what words and class is tested elsewhere
 

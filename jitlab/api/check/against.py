@@ -156,9 +156,9 @@ def _compared(mine: Results, theirs: Leaves, ours: Leaves, captured: Results) ->
     more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     text = f"{first}{where}{more} differs: {_example(theirs[first], ours[first])}."
     if captured is not mine and not _beyond(mine, theirs, captured.op_by_op(), wrong):
-        text += " The graph as it was captured gives what Python gives: a pass changed it"
+        text += " The graph as it was traced gives what Python gives: a pass changed it"
         return Against(True, False, text, count, len(differing), "pass", first, lines)
-    text += f" The captured graph gives that on NumPy, too: {GUILTY}"
+    text += f" The traced graph gives that on NumPy, too: {GUILTY}"
     return Against(True, False, text, count, len(differing), "capture", first, lines)
 
 
@@ -199,8 +199,8 @@ def _within(theirs: Leaves, ours: Leaves, graph: Leaves, differing: Sequence[str
     """What is said where capture is right."""
     apart = max((_apart(theirs[name], ours[name]) for name in differing), default=0.0)
     far = max((_apart(theirs[name], graph[name]) for name in suspects), default=0.0)
-    of = f"is {far:.2g} from Python's values, no more than rounding explains" if suspects else "gives Python's bits"
-    return f"capture is right: on NumPy its graph {of}. Compiled code is {apart:.2g} from Python at most"
+    of = f"differs from Python by {far:.2g} at most, no more than rounding explains" if suspects else "gives Python's bits"
+    return f"what was traced, run by NumPy, {of}. Compiled code differs from Python by {apart:.2g} at most"
 
 
 def _not_run(why: str) -> Against:

@@ -424,16 +424,16 @@ def rewrite_of(node: Node) -> str:
     if not is_inexact(op, [source.dtype for source in node.inputs]) or node.dtype.kind not in "fc":
         return ""
     if isinstance(op, (Sum, Mean)):
-        return f"{op.name} adds in lanes and blocks, in another order than NumPy"
+        return f"{op.word} adds in lanes and blocks, in another order than NumPy"
     if isinstance(op, Prod):
-        return f"{op.name} multiplies in lanes and blocks, in another order than NumPy"
+        return f"{op.word} multiplies in lanes and blocks, in another order than NumPy"
     if isinstance(op, Product):
-        return f"{op.name} adds products in another order, each with one rounding (FMA)"
+        return f"{op.word} adds products in another order, each with one rounding (FMA)"
     if isinstance(op, Library):
-        return f"{op.name} is a call of {op.library}"
+        return f"{op.word} is a call of {op.library}"
     if isinstance(op, Elementwise):
-        return f"{op.name} is jitlab's own, within 3 ULP of the true value"
-    return f"{op.name} in another order than NumPy"
+        return f"{op.word} is jitlab's own, within 3 ULP of the true value"
+    return f"{op.word} in another order than NumPy"
 
 
 def _before(node: Node, inside: set[Node]) -> list[Node]:

@@ -25,7 +25,7 @@ def check_text(check: Check) -> str:
         return "\n".join([f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value.", *beside])
     wrong = sum(not output.ok for output in check.outputs)
     head = verdict(len(check.outputs), wrong, sum(output.bound_ulp is None for output in check.outputs))
-    parts = [_wrapped(f"{check.function}: {head}, beside NumPy on these arguments", "")]
+    parts = [_wrapped(f"{check.function}: {head}, compared with NumPy on these arguments", "")]
     parts += beside
     parts += [output_text(output) for output in check.outputs]
     return "\n".join(parts)

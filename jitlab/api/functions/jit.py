@@ -763,7 +763,7 @@ def jit(
 
     Args:
         function: the Python function; without it the result is a decorator that has the options.
-        capture_mode: "ast": the source is captured, and what cannot be runs as Python between captured pieces. "bytecode": so
+        capture_mode: "ast": the source is captured, and what cannot be runs as Python between compiled pieces. "bytecode": so
             too, and functions without source are read from their bytecode. "trace": the path that the first call takes is
             recorded.
         jit_level: "O1": operations are fused into kernels. "O0": each operation is a kernel of its own.

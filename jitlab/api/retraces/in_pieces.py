@@ -113,7 +113,7 @@ class PiecesTold(Observer):
         return known
 
     def _warning(self, piece: Piece, change: Change, before: Failed, again: int, runs: int) -> str:
-        text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."
+        text = f"{again} of the last {runs} pieces of {self.name} that ran were traced again."
         what = f"{capital(change_text(change))}, {piece.site}."
         advice = self.advice(change, before)
         told = "" if advice is None else f"Write `{advice}` before it." if advice.args.get("form") == "line" else str(advice)

@@ -47,7 +47,7 @@ def keep(
     if (question.cut or question.fuse) and question.keep_out:
         return None, "No one scope says both: ask for what is kept out apart from the rest."
     if executable.captured is None or executable.options is None:
-        return None, "The captured graph is not kept, so no lines can be tried."
+        return None, "The traced graph is not kept, so no lines can be tried."
     writer = _Writer(executable, executable.captured, changed, question, names or {})
     try:
         return writer.lines(), ""
@@ -87,7 +87,7 @@ class _Writer:
             depth += 1
         places = [level[depth] for level in levels]
         if len({place.file for place in places}) > 1:
-            raise Unsplit("They are made in different files, and nothing that is captured calls both.")
+            raise Unsplit("They are made in different files, and nothing that is traced calls both.")
         return block_around(places)
 
     # ---- cut and fuse

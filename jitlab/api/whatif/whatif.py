@@ -101,7 +101,7 @@ def _clean_lines(lines: Iterable[str]) -> str:
 _ROWS: tuple[tuple[str, Callable[[Side], str]], ...] = (
     ("time", lambda side: f"{units.duration(side.seconds)} ({units.duration(side.low)} to {units.duration(side.high)})"),
     ("memory traffic", lambda side: units.size(side.bytes)),
-    ("temporaries", lambda side: f"{side.temporaries}, {units.size(side.temporary_bytes)}"),
+    ("intermediate arrays", lambda side: f"{side.temporaries}, {units.size(side.temporary_bytes)}"),
     ("kernels, clusters", lambda side: f"{side.kernels}, {side.clusters}"),
     ("error beside NumPy", lambda side: _ulp(side.largest_error_ulp)),
 )
@@ -330,6 +330,7 @@ def _moved(before: Place, after: Place) -> list[str]:
             told.append(f"{before.text(node.name)} now runs in NumPy")
         elif now is not None and (was is None or match.get(now.name) != was.name):
             told.append(f"{before.text(node.name)} now runs in {now.name}")
+    told = list(dict.fromkeys(told))
     if len(told) > MOST_MOVED:
         told[MOST_MOVED:] = [f"{len(told) - MOST_MOVED} more operations moved"]
     return told
@@ -356,7 +357,7 @@ def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """`f.whatif(...)`: what Explained.whatif documents."""
     found = function._replayable(args, kwargs)
     if isinstance(found, str):
-        raise OptionError(found, hint="ask it of a call that is captured whole, or from the panel of a %%jit cell")
+        raise OptionError(found, hint="ask it of a call that is traced whole, or from the panel of a %%jit cell")
     trace, inputs = found
     executable = trace.executable
     if not isinstance(executable, Executable):

@@ -329,7 +329,7 @@ class LoopTracer:
         refusal = NotRolled("kind", row, **args)
         if not self.must:
             return refusal
-        why = "the loop is recorded once: every iteration has to give what the next one takes"
+        why = "the loop is traced once: every iteration has to give what the next one takes"
         return kind(str(refusal), where=describe(here()), why=why, hint=hint)
 
     def changes_kind(self, name: str, before: Any, after: Any) -> None:

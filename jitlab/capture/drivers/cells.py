@@ -169,7 +169,7 @@ class CellRun(Driver):
             return
         whole = statement.node if statement.group is None else statement.group.original
         error = CaptureError(
-            f"`{ast.unparse(whole).split(chr(10))[0]}` cannot be captured, and --strict leaves nothing to NumPy.",
+            f"`{ast.unparse(whole).split(chr(10))[0]}` cannot be traced, and --strict leaves nothing to NumPy.",
             where=describe(statement.source), why=str(reason.said), hint="take it out of the cell, or leave --strict away",
         )  # fmt: skip
         exec(self.program.raising(statement.node), {"error": error})

@@ -167,7 +167,7 @@ def _shown_by() -> Any:
 class Driver:
     """One run of a program. What a cell and a call do each in its own way: where names live, and how code runs around them."""
 
-    is_strict = False  # what cannot be captured is an error
+    is_strict = False  # what cannot be traced is an error
     has_helped = False  # a statement that Python runs has called what runs in pieces of its own
     is_watched = False  # floating-point errors are to raise, or to be told of in another way: statements run on NumPy
 
@@ -476,7 +476,7 @@ class Driver:
         return count, jump
 
     def note_helper(self, statement: Statement, helper: Any) -> None:
-        """A statement cannot be captured: if it is for a function that it calls, that one runs in pieces of its own."""
+        """A statement cannot be traced: if it is for a function that it calls, that one runs in pieces of its own."""
         if helper is not None and not self.is_strict and self.program.helpers.add(helper, self.observer.helper):
             statement.ask_for_helpers()
 

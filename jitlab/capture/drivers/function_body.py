@@ -1,4 +1,4 @@
-"""A call in pieces: the body of a function that cannot be captured whole, statement by statement.
+"""A call in pieces: the body of a function that cannot be traced whole, statement by statement.
 
 The local names of a call are cells, so that a statement, captured or not, is a function around them: what it defines or leaves
 behind sees the very names that it would see.

@@ -1,4 +1,4 @@
-"""Functions that a program in pieces calls and that cannot be captured whole: they run compiled as far as they go, as it does.
+"""Functions that a program in pieces calls and that cannot be traced whole: they run compiled as far as they go, as it does.
 
 Python runs the statement that calls one; what it calls is the function in pieces of its own, so at any depth.
 """

@@ -40,7 +40,7 @@ def explained(error: Exception, function: Any, operands: Sequence[Any]) -> Excep
     if type(error) is ValueError and _is_about_shapes(str(error)):
         new: Exception = ShapeError(
             str(error), where=describe(source), why=why,
-            hint="look at the shapes of these arrays: x.shape prints while the function is recorded",
+            hint="look at the shapes of these arrays: x.shape prints while the function is traced",
         )  # fmt: skip
     else:
         new = _made_again(error, "\n".join([str(error).rstrip(), f"  where: {describe(source)}", f"  why: {why}"]))

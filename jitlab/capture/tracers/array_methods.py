@@ -48,7 +48,7 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name in UNSUPPORTED_ATTRIBUTES or not hasattr(np.ndarray, name):
         if hasattr(np.ndarray, name):
             raise errors.CaptureError(
-                f"`.{name}` of an array cannot be captured", where=describe(here()),
+                f"`.{name}` of an array cannot be traced", where=describe(here()),
                 why="it is about the memory of one array, and a recording has no memory yet",
                 hint="do this outside the recorded function",
             )  # fmt: skip

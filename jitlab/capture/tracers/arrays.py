@@ -369,7 +369,7 @@ class Arrays(Loops):
             " jitlab records this function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
-            hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart.",
+            hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is traced separately.",
         )
 
     def index(self, x: Tensor) -> int:
@@ -417,7 +417,7 @@ class Arrays(Loops):
             enter(self, cell)
         if cell.stale:
             raise errors.CaptureError(
-                "reading through this array cannot be captured", where=describe(here()),
+                "reading through this array cannot be traced", where=describe(here()),
                 why="it is a view of another array, written since, of which part only the data says" if cell.by_data
                 else "NumPy's function that made it returned a view of another array, written since; jitlab recorded a copy",
                 hint="make it again behind the write, or take a .copy() before it",

@@ -126,7 +126,7 @@ def assign(capture: Arrays, x: Tensor, value: Any, casting: str) -> None:
 
 
 def check_writable(capture: Arrays, x: Tensor) -> None:
-    """Raises what writing into x raises in NumPy, or cannot be captured."""
+    """Raises what writing into x raises in NumPy, or cannot be traced."""
     if x.readonly and (x._locked or not (x._cell.input is not None and capture.is_moving(x._cell.input))):
         raise ValueError("assignment destination is read-only")
     if x._locked is Lock.WARNS:
@@ -134,7 +134,7 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
     if x._cell.detached:
         by_data = x._cell.by_data
         raise errors.CaptureError(
-            "writing through this array cannot be captured", where=describe(here()),
+            "writing through this array cannot be traced", where=describe(here()),
             why="it is a view of another array, of which part only the data says, and jitlab recorded its value" if by_data
             else "NumPy's function that made it returned a view of another array, and jitlab recorded a copy",
             hint="write into the array itself, or take a .copy() first",
@@ -148,7 +148,7 @@ def set_attribute(capture: Arrays, x: Tensor, name: str, value: Any) -> None:
     if name == "real" and x.dtype.kind != "c":
         return assign(capture, x, value, "unsafe")
     raise errors.CaptureError(
-        f"assigning to `.{name}` of an array cannot be captured", where=describe(here()), hint="make a new array instead"
+        f"assigning to `.{name}` of an array cannot be traced", where=describe(here()), hint="make a new array instead"
     )
 
 

@@ -287,7 +287,7 @@ class Tensor:
             raise AttributeError("attribute 'shape' of 'numpy.generic' objects is not writable")
         if cell.input is not None and cell.input.tensor is self:
             raise CaptureError(
-                "assigning to the shape of the caller's own array cannot be captured", where=describe(here()),
+                "assigning to the shape of the caller's own array cannot be traced", where=describe(here()),
                 why="it would change an object outside of the recording", hint="x = x.reshape(...)",
             )  # fmt: skip
         if getattr(capture.graph, "outer", None) is not None:
@@ -535,7 +535,7 @@ def inaccessible(cell: Cell) -> Exception:
         f"the traced array {cell.node.type.describe()} is out of scope and cannot be used here: it was made in the body of a"
         " loop or in one side of an `if`, and belongs there.",
         where=describe(here()),
-        why="the body is recorded once and runs many times (or not at all): what it makes leaves it by the names it assigns",
+        why="the body is traced once and runs many times (or not at all): what it makes leaves it by the names it assigns",
         hint="assign it to a name and use that after the loop; to keep one value an iteration use an array or jl.TensorArray",
     )
 

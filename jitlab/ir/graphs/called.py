@@ -164,8 +164,8 @@ def is_written(wanted: str, *texts: str | None) -> bool:
 
 
 def _is_seen_only(node: Node) -> bool:
-    """Has its result the elements of its input, in another shape or order?"""
-    return len(node.inputs) == 1 and (node.op.name == "Reshape" or hasattr(node.op, "map"))
+    """Is its result one of its input's, or has the elements of its input in another shape or order?"""
+    return len(node.inputs) == 1 and (node.op.name in ("Reshape", "Item") or hasattr(node.op, "map"))
 
 
 def _outermost(sources: Sources) -> Source | None:

@@ -48,7 +48,7 @@ class Joined(Enum):
     """Why an operation is in its cluster."""
 
     MARKED = "marked by jit_scope"
-    AUTO = "joined by auto-clustering"
+    AUTO = "they can be compiled together"
     MUST = "jit_compile=True"
     PLACED = "placed on an XLA device"
 

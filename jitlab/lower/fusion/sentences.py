@@ -71,7 +71,7 @@ def reason_of(at: Between, obstacle: Obstacle, evidence: tuple[Any, ...]) -> Rea
     if not isinstance(words, Message):
         first, then = words
         return in_two(code, first, ":", _said("then_size", then=then, **placed), evidence, "rest")
-    if code in UNNAMED:
+    if code in UNNAMED and "name" not in words.args:
         return in_two(code, words, ";", _said("named_in", **placed), evidence, "rest")
     return replace(in_two(code, words, ";", _said("size_in", **placed), evidence, "clause"), clause="", rest="")
 
@@ -96,8 +96,9 @@ UNNAMED = {NotFused.LIBRARY_CALL, NotFused.UPDATED, NotFused.TOO_LONG, NotFused.
 def _library(at: Between, operand: Node) -> Message:
     if "gemm" in (at.stage.kind, at.made.kind):
         return _said("whole_matrices")
-    row = "whole_result" if at.made.kind == "call" else "reads_operand"
-    return _said(row)
+    if at.made.kind == "call":
+        return _said("whole_result", name=called(at.producer))
+    return _said("reads_operand", name=called(at.producer), call=called(at.stage.node))
 
 
 def _loop(at: Between, operand: Node) -> Message:
@@ -113,7 +114,8 @@ def _scan(at: Between, operand: Node) -> Words:
             return _said("two_axes", **ends), _said("each_alone")
         return _said("other_scan", nest=called(operand), **ends)
     if at.made.kind == "scan":
-        return _said("in_order", name=ends["name"], nest=called(operand))
+        nest = called(operand)
+        return _said("own_order" if nest == ends["name"] else "in_order", name=ends["name"], nest=nest)
     return _said("scan_after", **ends)
 
 

@@ -125,7 +125,7 @@ class JitMagics(Magics):
         change; where that cannot be done (files, what other libraries hold, iterators) each captured operation runs by itself,
         and the report says why.
 
-        The last expression displays as in any cell; `;` behind it hides it. What cannot be captured runs as Python.
+        The last expression displays as in any cell; `;` behind it hides it. What cannot be traced runs as Python.
         """
         if line.strip() in HELP:
             print(JitMagics.jit.__doc__.strip())
@@ -241,9 +241,9 @@ class JitMagics(Magics):
         where = f"%jitlab {line}".strip()
         if command not in COMMANDS:
             near = get_close_matches(command, COMMANDS, 1)
-            hint = f"%jitlab {near[0]}" if near else f"%jitlab {', '.join(COMMANDS[:-1])}"
-            why = f"{command!r} is none of its commands"
-            raise self._unknown(where, why, f"{hint}; %jitlab help lists them all", "This magic has other commands.")
+            what = f"%jitlab has no command {command}." + (f" Did you mean {near[0]}?" if near else "")
+            why = f"the commands are {', '.join(COMMANDS[:-1])}"
+            raise self._unknown(where, why, "%jitlab help, which says what each does", what)
         if len(rest) > {"explain": 1, "export": 1, "status": 0, "clear": 0}.get(command, len(rest)):
             takes = {"explain": "the number of one cell", "export": "one path"}.get(command, "nothing else")
             raise self._unknown(where, f"{command} takes {takes}", "%jitlab help")
@@ -312,7 +312,7 @@ class JitMagics(Magics):
         always = self.runner.always
         if always is not None:
             strict = ", strict" if always.strict else ""
-            lines.append(f"%jit is on: every cell is captured, at level {always.level}{strict}. %jit off ends it.")
+            lines.append(f"%jit is on: every cell is compiled, at level {always.level}{strict}. %jit off ends it.")
         reports = [(run, session.report_of(run)) for run in session.cells.values()]
         lines += [f"{run.title}: {report.in_short}" for run, report in reports if report is not None]
         if not reports:

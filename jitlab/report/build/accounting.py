@@ -19,7 +19,7 @@ Json = dict[str, Any]
 SMALL_BYTES, MOST_TOLD = 64_000, 3
 
 #: Below what a check of a cell found.
-NOT_PYTHON = "A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function."
+NOT_PYTHON = "Each operation was compared, not the cell's own Python; f.check(*args) does that for a function."
 
 
 def add_traffic(data: Json, recording: Recording) -> None:
@@ -124,7 +124,7 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
         said = f"; nearest to its bound: {one['ulp']:,.3g} of {one['bound_ulp']:,.3g} ULP allowed"
     else:
         said = ""
-    lines = [f"{head}, checked beside NumPy{said}"]
+    lines = [f"{head}, compared with NumPy{said}"]
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
         name = wording.operation_text(row, row["output"], wording.line_text(row["lines"]))
@@ -133,12 +133,12 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
 
 
 def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
-    """`y` (mul, line 7) → `m` (mean), sub: 64.0 kB, why"""
+    """`y` (mul, line 7) → `m` (mean), sub, 64.0 kB: why"""
     plan = temporary["plan"]
     where = wording.line_text(wording.numbers_of(temporary["lines"]))
     value = wording.operation_text(ops.get((plan, temporary["producer"])), temporary["producer"], where)
     value += temporary["name"].removeprefix(temporary["producer"])
     readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
     reason = temporary["reason"]
-    said = "" if wording.clause_says_size(reason) else f"{units.size(temporary['bytes'])}: "
-    return clean(f"{value} → {readers}: {said}{wording.clause_of(reason)}")
+    said = "" if wording.clause_says_size(reason) else f", {units.size(temporary['bytes'])}"
+    return clean(f"{value} → {readers}{said}: {wording.clause_of(reason)}")

@@ -558,7 +558,7 @@ def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None,
             return "Nothing ran compiled"
         if plain is not None and not statements:
             return wording.not_compiled(plain)
-        return "No NumPy operation was captured" if statements else "Nothing to compile"
+        return "No NumPy operation was found" if statements else "Nothing to compile"
     return f"{compiled} of {units.counted(operations, 'operation')} compiled"
 
 

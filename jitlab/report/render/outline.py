@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
+from jitlab.ir.graphs.called import PART
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
@@ -306,16 +307,18 @@ def _where(entry: Json, ops: Mapping[str, Json], home: str) -> str:
 
 
 def _kind(op: Json) -> str:
-    """How the program writes the operation; a loop's is what the program calls it: "for i (line 7)"."""
+    """How the program writes the operation, or the expression that it is a part of; a loop's is what the program calls it:
+    "for i (line 7)"."""
     if not op.get("loop"):
-        return clean(wording.written(op))
+        called = str(op.get("called") or "")
+        return clean(called if called.startswith(PART) else wording.written(op))
     head = clean(op["loop"]).partition(" in ")[0]
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
 
 
 def _texts(own: Sequence[Json]) -> tuple[str, ...]:
-    """How the program writes operations that are fused: of what lies in another's expression the whole alone, and once what a
-    loop repeats."""
+    """How the program writes operations that are fused: of what lies in another's expression the whole alone, once what a loop
+    repeats, and once the expression that several are parts of, where it is not there itself."""
     spans = sorted({tuple(span) for op in own for span in op["lines"]}, key=lambda s: (s[0], s[1], s[2], -s[3], -s[4]))
     inside, end = set(), ("", -1, -1)
     for span in spans:
@@ -324,7 +327,8 @@ def _texts(own: Sequence[Json]) -> tuple[str, ...]:
         else:
             end = (span[0], span[3], span[4])
     outer = [op for op in own if not op["lines"] or any(tuple(span) not in inside for span in op["lines"])]
-    return tuple(dict.fromkeys(_kind(op) for op in outer))
+    kinds = dict.fromkeys(_kind(op) for op in outer)
+    return tuple(kind for kind in kinds if not kind.startswith(PART) or kind.removeprefix(PART) not in kinds)
 
 
 def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...]:

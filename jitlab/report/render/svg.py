@@ -78,7 +78,7 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
 def _boxes(draw: Drawing, o: Outline, y: float) -> float:
     """The run as a spine of boxes in program order, with what goes from one to the next on the arrow between them."""
     if not o.boxes:
-        draw.text(MARGIN, y + 16, "No NumPy operation was captured here.", fill=MUTED)
+        draw.text(MARGIN, y + 16, "No NumPy operation was found here.", fill=MUTED)
         return y + 24
     for i, box in enumerate(o.boxes):
         if box.heading:

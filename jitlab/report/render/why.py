@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitlab.errors import OptionError
 from jitlab.ir import is_written, line_of
+from jitlab.ir.graphs.called import PART
 from jitlab.messages.escape import clean
 from jitlab.report.flip_trial import flip_holds
 from jitlab.report.schema import Boundary, Op, Reason
@@ -49,8 +50,7 @@ def why(report: Report, a: str, b: str) -> Answer:
     answer = _unfused(report, first, second)
     if answer.fused:  # one of them is computed again in the other's kernel
         return answer
-    joined = "".join(f": {c.reason.text}" for c in report.clusters if (c.plan, c.name) == (first.plan, first.cluster))
-    text = f"{names} are both in {first.cluster}{joined}. {answer.text}"
+    text = f"{names} are compiled together, in {first.cluster}, but not in one kernel. {answer.text}"
     return Answer(text, answer.code, False, answer.would_fuse_if)
 
 
@@ -90,7 +90,7 @@ def _unfused(report: Report, first: Op, second: Op) -> Answer:
         text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
         about = (edge.plan, edge.producer, edge.consumer)
         return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
-    return Answer(f"{first} and {second} share no edge: nothing goes from one to the other.", "no_edge", False)
+    return Answer(f"{first} and {second} cannot share loops: nothing goes from one to the other.", "no_edge", False)
 
 
 def _pair(report: Report, a: str, b: str) -> tuple[Op, Op]:
@@ -129,10 +129,13 @@ def _found(report: Report, name: str) -> list[Op]:
     if not found:
         readers = [op for op in report.ops if name in op.inputs]
         if readers and "summary" not in report.data:  # of a report that was cut down, an operation may be missing
-            shown = ", ".join(dict.fromkeys(repr(op.called or op.word or op.name) for op in readers[:MOST_READERS]))
+            named = [op for op in readers if not (op.called or "").startswith(PART)] or readers
+            shown = ", ".join(dict.fromkeys(repr(op.called or op.word or op.name) for op in named[:MOST_READERS]))
             raise OptionError(f"{name!r} is an input: no operation makes it", hint=f"say one that reads it: {shown}")
-        keys = ("written", "called", "word", "name", "op")
-        names = dict.fromkeys(text for key in keys for op in report.ops if (text := getattr(op, key)))
+        keys = ("called", "written", "word", "name", "op")
+        texts = [text for key in keys for op in report.ops if (text := getattr(op, key)) and not text.startswith(PART)]
+        values = {op.called for op in report.ops if op.called and op.called.isidentifier()}
+        names = dict.fromkeys(sorted(texts, key=lambda text: text not in values))
         raise OptionError(f"this report has no operation {name!r}", hint=wording.one_of(name, names))
     return found
 

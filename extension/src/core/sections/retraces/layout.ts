@@ -112,7 +112,7 @@ export function spentText(spent: readonly Spent[]): string {
 function warmUpOf(first: readonly Retrace[]): Ledger['warmUp'] {
   return [...new Set(first.map(retrace => retrace.function))].map(title => {
     const same = first.filter(retrace => retrace.function === title);
-    const pieces = same.length > 1 ? `captured in ${some(same.length, 'piece')}` : warmUpText(same[0]);
+    const pieces = same.length > 1 ? `traced in ${some(same.length, 'piece')}` : warmUpText(same[0]);
     return { title, seconds: sum(same), text: pieces, spent: spentOf(same) };
   });
 }

@@ -4,8 +4,7 @@ import type { Report } from '../../report/report';
 
 const MOST_ROWS = 30;
 /** As in jitlab/report/build/accounting.py. */
-const NOT_PYTHON =
-  'A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function.';
+const NOT_PYTHON = 'Each operation was compared, not the cell’s own Python; f.check(*args) does that for a function.';
 
 /** What a check beside NumPy found: one line, opened where something is out of bounds; "" where none was made. */
 export function checkedElement(report: Report, open: boolean, toggled: (open: boolean) => void): HTMLElement | '' {

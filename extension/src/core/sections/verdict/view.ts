@@ -11,7 +11,7 @@ const CLUSTER = 'Cluster: operations that are compiled into one function';
 const KERNEL = 'Kernel: operations that share one loop over memory';
 const HOST = 'Operations that were not compiled: NumPy runs them, one by one';
 const RETRACE = 'Retrace: the program was traced again because an input changed';
-const STATEMENT = 'Statements that were not captured: Python ran them';
+const STATEMENT = 'Statements that Python ran';
 
 /** The first thing a user reads: what compiled, how much faster, and what to do next. */
 export class VerdictView {

@@ -60,7 +60,7 @@ export function movedRows({ before, after }: Answer): [string, string, string][]
     String(side.clusters),
     error === null ? '' : `${error >= 100 ? error.toFixed(0) : Number(error.toPrecision(2))} ULP`
   ]);
-  return ['moved', 'temporaries', 'kernels', 'clusters', 'largest error']
+  return ['memory traffic', 'intermediate arrays', 'kernels', 'clusters', 'largest error']
     .map((what, at): [string, string, string] => [what, old?.[at] ?? '', now?.[at] ?? ''])
     .filter(([what, was, is]) => was && is && (what !== 'clusters' || was !== is));
 }
