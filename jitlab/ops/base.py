@@ -183,6 +183,7 @@ class Reduction(Operation, family=True):
     compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, for the error bound of docs/reference/numerics.md
     has_identity: ClassVar[bool] = True  # False: max, min, argmax of nothing is an error
     numpy_name: ClassVar[str] = ""  # the ufunc that NumPy's message names
+    keeps_position: ClassVar[bool] = False  # True: an element's position is part of the accumulator
 
     def numpy(self, x: Any) -> Any:
         return getattr(np, self.function)(x, axis=self.axes)

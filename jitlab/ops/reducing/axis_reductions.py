@@ -210,11 +210,14 @@ class CountNonzero(Reduction):
 class ArgExtreme(Reduction, family=True):
     """The position of the largest or smallest element, the first of equal ones; of the first NaN if there is one.
 
-    The accumulator is (best element, its position); -1 stands for no element yet. Positions decide between equals, so
-    partial results may be joined in any arrangement.
+    The accumulator is (best element, its position). It starts as the element that every other one beats, with position -1,
+    which stands for position 0 in the end: no element was better. Each running value meets its elements from first to last,
+    so an equal one never wins. Positions decide between partial results, which may be joined in any arrangement.
     """
 
     has_identity: ClassVar[bool] = False
+    keeps_position: ClassVar[bool] = True
+    no_better: ClassVar[str]  # the emitter's comparison of floats: false where the left one is better, or one is NaN
     first: ClassVar[Comparison]  # of the better one with the other
     operands = (
         ((0,), MATRIX), ((0, 1), MATRIX), ((1,), SMALL_INTS), ((1,), MATRIX > 0), ((1,), WITH_NAN), ((0,), WITH_NAN),
@@ -236,26 +239,35 @@ class ArgExtreme(Reduction, family=True):
     def prepare(self, e: Emitter, x: Any) -> Any:
         return e.cast(x, np.dtype("u1")) if x.dtype.kind == "b" else x
 
+    @staticmethod
+    def worst(dtype: np.dtype) -> Any:
+        raise NotImplementedError
+
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(0, np.dtype("u1") if dtype.kind == "b" else dtype), e.constant(-1, INT64)
+        element = np.dtype("u1") if dtype.kind == "b" else dtype
+        return e.constant(self.worst(element), element), e.constant(-1, INT64)
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return self.combine(e, total, (x, index))
+        best, position = total
+        wins = self._wins(e, x, best)
+        return e.select(wins, x, best), e.select(wins, index, position)
+
+    def _wins(self, e: Emitter, y: Any, x: Any) -> Any:
+        """Is y better than x, or the only NaN of the two?"""
+        if x.dtype.kind == "f":
+            return e.and_(e.invert(getattr(e, self.no_better)(y, x)), e.eq(x, x))
+        wins = self.first.body(e, y, x)
+        return e.or_(wins, e.and_(_is_nan(e, y), e.invert(_is_nan(e, x)))) if x.dtype.kind == "c" else wins
 
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         (x, i), (y, j) = left, right
-        none = e.constant(0, INT64)
-        wins, ties = self.first.body(e, y, x), e.eq(x, y)
-        if x.dtype.kind in "fc":
-            x_nan, y_nan = _is_nan(e, x), _is_nan(e, y)
-            wins = e.or_(wins, e.and_(y_nan, e.invert(x_nan)))
-            ties = e.or_(ties, e.and_(y_nan, x_nan))
-        wins = e.or_(wins, e.and_(ties, e.lt(j, i)))
-        wins = e.and_(e.or_(wins, e.lt(i, none)), e.ge(j, none))
+        is_first = e.and_(e.lt(j, i), e.invert(self._wins(e, x, y)))
+        wins = e.or_(self._wins(e, y, x), is_first)
         return e.select(wins, y, x), e.select(wins, j, i)
 
     def finish(self, e: Emitter, total: Any, count: Any) -> Any:
-        return total[1]
+        zero = e.constant(0, INT64)
+        return e.select(e.lt(total[1], zero), zero, total[1])
 
 
 class ArgMax(ArgExtreme):
@@ -263,6 +275,11 @@ class ArgMax(ArgExtreme):
 
     numpy_name: ClassVar[str] = "argmax"
     first: ClassVar[Comparison] = Greater()
+    no_better: ClassVar[str] = "le"
+
+    @staticmethod
+    def worst(dtype: np.dtype) -> Any:
+        return lowest(dtype)
 
 
 class ArgMin(ArgExtreme):
@@ -270,6 +287,11 @@ class ArgMin(ArgExtreme):
 
     numpy_name: ClassVar[str] = "argmin"
     first: ClassVar[Comparison] = Less()
+    no_better: ClassVar[str] = "ge"
+
+    @staticmethod
+    def worst(dtype: np.dtype) -> Any:
+        return highest(dtype)
 
 
 def reduce(kind: type[Reduction], x: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:

@@ -352,7 +352,9 @@ class PhaseWriter(Reductions):
         if not widest:
             stored = (inner.buffer.dtype for inner in walk([s]) if isinstance(inner, Store))
             made = (e.dtype for e in all_expressions([s]) if isinstance(e, (Load, Apply)))
-            widest = self.widest[id(s)] = max([1, *map(_part_size, (*stored, *made))])
+            steps = (inner for inner in walk([s]) if isinstance(inner, Step) and not inner.bound)
+            least = 4 if any(step.accumulator.op.keeps_position for step in steps) else 1  # a position has 8 bytes
+            widest = self.widest[id(s)] = max([least, *map(_part_size, (*stored, *made))])
         registers, tile = self._vectors(s)
         return max(registers * self.features.vector_bytes // widest, 2) * tile
 
