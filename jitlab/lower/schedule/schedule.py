@@ -46,6 +46,7 @@ from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.support.lazy_dataclass import dataclass
 
 from .inlining import Position, Reader
+from .memory_order import is_turned, memory_order, only_reduces, reduces_at_once
 from .ranges import Ranges
 
 
@@ -115,14 +116,18 @@ class Nest:
         """Outer loops shared by all stages; passes over the inner axes, one after the other."""
         k = len(self.group.outer)
         passes = self._passes(k)
-        short = all(self._extent_value(p.inner) < self.shape.vector_elements for p in passes if p.inner)
-        short = short and self._value(self.group.outer[-1]) >= self.shape.vector_elements
-        if not short:
+        if reduces_at_once(self.group) and is_turned(order := self._order(passes[0])):
+            return self._reduced(passes[0], order, [s for p in passes[1:] for s in p.statements], only_stored=False)
+        inner = [p for p in passes if p.inner]
+        in_order = all(self._extent_value(p.inner) < self.shape.vector_elements for p in inner)
+        in_order = in_order and self._value(self.group.outer[-1]) >= self.shape.vector_elements
+        in_order = in_order or all(only_reduces(p.stages) and self._order(p)[-1] == k - 1 for p in inner)
+        if not in_order:
             self._keep_expensive(passes, k)
         body: list[Statement] = []
         for p in passes:
             loops = [(f"a{k + axis}", n) for axis, n in enumerate(p.inner)]
-            body.extend(self._loops(*collapse(loops, list(p.statements)), p.accumulators, lanes=not short))
+            body.extend(self._loops(*collapse(loops, list(p.statements)), p.accumulators, lanes=not in_order))
         return self._loops([(f"a{axis}", n) for axis, n in enumerate(self.group.outer)], body)
 
     def _whole(self) -> list[Statement]:
@@ -134,12 +139,15 @@ class Nest:
             p = Pass(looped[0].space)
             for stage in looped:
                 self._add(p, stage)
+            order = self._order(p) if only_reduces(looped) else range(len(p.inner))
+            self._number(p, order)
+            axes = [(f"a{axis}", p.inner[axis]) for axis in order]
             if self.ranges is None:
-                blocks, finishes = self._blocks(p)
+                blocks, finishes = self._blocks(p, axes)
                 statements.append(blocks)
                 tail.extend(finishes)
             else:
-                loops, body = collapse([(f"a{axis}", n) for axis, n in enumerate(p.inner)], list(p.statements))
+                loops, body = collapse(axes, list(p.statements))
                 statements += self._loops(loops, body, p.accumulators, lanes=True)
             for accumulator, stage in zip(p.accumulators, (s for s in looped if s.kind == "reduce"), strict=True):
                 self._bind(stage, accumulator)
@@ -160,10 +168,8 @@ class Nest:
     def _stored_result(self, stage: Stage) -> list[Statement]:
         return [self._store_result(stage)] if self.place(stage.node) is not None else []
 
-    def _blocks(self, p: Pass) -> tuple[Statement, list[Statement]]:
-        loops: list[tuple[str, Poly]] = [(f"a{axis}", n) for axis, n in enumerate(p.inner)]
-        body: list[Statement] = list(p.statements)
-        loops, body = collapse(loops, body)
+    def _blocks(self, p: Pass, axes: list[tuple[str, Poly]]) -> tuple[Statement, list[Statement]]:
+        loops, body = collapse(axes, list(p.statements))
         total = ONE
         for _, n in loops:
             total = total * n
@@ -188,33 +194,61 @@ class Nest:
         return outer, [Finish(a, partials[a.name], count, total) for a in p.accumulators]
 
     def _column(self) -> list[Statement]:
-        """Kept axes outside, reduced ones inside: in order where the last axis of the space is kept, else over lanes."""
+        """Kept axes outside, reduced ones inside."""
         looped = [s for s in self.group.stages if s.kind == "reduce"]
         after = [s for s in self.group.stages if s.kind == "map"]
         first = looped[0]
-        kept = [axis for axis, gone in enumerate(first.reduced) if not gone]
-        gone = [axis for axis, is_gone in enumerate(first.reduced) if is_gone]
         p = Pass(first.space)
         for stage in looped:
             self._add(p, stage)
-        inner_loops = [(f"a{axis}", first.space[axis]) for axis in gone]
-        last_kept = kept[-1] == len(first.space) - 1
-        body = self._loops(inner_loops, list(p.statements), p.accumulators, lanes=not last_kept)
-        rename = {f"a{position}": Index.var(f"a{axis}") for position, axis in enumerate(kept)}
+        rename = {f"a{n}": Index.var(f"a{axis}") for n, axis in enumerate(_axes(first, gone=False))}
+        stored: list[Statement] = []
         for accumulator, stage in zip(p.accumulators, looped, strict=True):
             self._bind(stage, accumulator)
             if self.place(stage.node) is not None:
-                body.extend(substitute([self._store_result(stage)], rename, only_offsets=True))
+                stored.extend(substitute([self._store_result(stage)], rename, only_offsets=True))
         for stage in after:
             # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
-            body.extend(substitute([self._store(stage)], rename))
+            stored.extend(substitute([self._store(stage)], rename))
+        order = self._order(p) if only_reduces(looped) else range(len(first.space))
+        return self._reduced(p, order, stored, only_stored=not after)
+
+    def _reduced(self, p: Pass, order: Sequence[int], after: list[Statement], only_stored: bool) -> list[Statement]:
+        """Kept axes outside, reduced ones inside, both in this order: one after the other where the last axis is kept, else
+        over lanes. `after`: what becomes of the results, `only_stored` if no more than that."""
+        first = next(s for s in self.group.stages if s.kind == "reduce")
+        kept = [axis for axis in order if not first.reduced[axis]]
+        gone = [axis for axis in order if first.reduced[axis]]
+        last_kept = order[-1] == kept[-1]
+        inner = [(f"a{axis}", first.space[axis]) for axis in gone]
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
-        alone = self.ranges is None and last_kept and len(gone) == 1 and gone[0] == kept[-1] - 1
+        self._number(p, gone)
+        steps: list[Statement] = list(p.statements)
+        if is_turned(order):
+            inner, steps = collapse(inner, steps)
+        alone = self.ranges is None and last_kept and [*order[:-2], order[-1]] == kept
         if alone and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
-            if len(outer) == 1 and not after and all(isinstance(a.op, PlainSum) for a in p.accumulators):
-                return self._added_in_row_blocks(p, looped, outer[0], gone[0], first.space[gone[0]], body[1:])
-            return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
-        return self._loops(outer, body)
+            if len(outer) == 1 and only_stored and all(isinstance(a.op, PlainSum) for a in p.accumulators):
+                return self._added_in_row_blocks(p, outer[0], gone[0], first.space[gone[0]], after)
+            return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], after)
+        return self._loops(outer, [*self._loops(inner, steps, p.accumulators, lanes=not last_kept), *after])
+
+    def _order(self, p: Pass) -> Sequence[int]:
+        """The axes of the space as they lie in memory, where vectors along the last one are whole."""
+        first = p.stages[0]
+        as_they_are = range(len(first.space))
+        if any(a.op.keeps_position for a in p.accumulators) and sum(first.reduced) > 1:
+            return as_they_are
+        order = memory_order([s.value for s in p.statements if isinstance(s, Step)], len(first.space), self._value)
+        is_long = is_turned(order) and self._value(first.space[order[-1]]) >= self.shape.vector_elements
+        return order if is_long else as_they_are
+
+    def _number(self, p: Pass, order: Sequence[int]) -> None:
+        """Elements are counted in the order in which the reduced axes are gone through."""
+        gone = [axis for axis in order if p.stages[0].reduced[axis]]
+        if is_turned(gone):
+            index = _position([(f"a{axis}", p.stages[0].space[axis]) for axis in gone])
+            p.statements = [Step(s.accumulator, s.value, index, s.origins) for s in p.statements if isinstance(s, Step)]
 
     def _is_tall(self, p: Pass, rows: Poly, columns: Poly) -> bool:
         """Worth taking blocks of rows: the columns of one vector would touch a page a row."""
@@ -249,7 +283,7 @@ class Nest:
         return [*first, *self._loops(outer, [*joined, *after])]
 
     def _added_in_row_blocks(
-        self, p: Pass, stages: list[Stage], kept: tuple[str, Poly], axis: int, rows: Poly, stored: list[Statement]
+        self, p: Pass, kept: tuple[str, Poly], axis: int, rows: Poly, stored: list[Statement]
     ) -> list[Statement]:
         """As `_in_row_blocks`, for sums that need no compensation: each block is added to the result."""
         row, block = f"a{axis}", "b"
@@ -364,12 +398,7 @@ class Nest:
 
     def _reduced_position(self, stage: Stage) -> Index:
         """The element's number along the flattened reduced axes."""
-        gone = [axis for axis, is_gone in enumerate(stage.reduced) if is_gone]
-        strides = contiguous_strides([stage.space[axis] for axis in gone])
-        position = Index()
-        for axis, stride in zip(gone, strides, strict=True):
-            position = position + Index.var(f"a{axis}").scale(stride)
-        return position
+        return _position([(f"a{axis}", stage.space[axis]) for axis in _axes(stage, gone=True)])
 
     def _keep_expensive(self, passes: Sequence[Pass], k: int) -> None:
         """What a pass computed at some cost and a later pass needs again stays in a row of scratch."""
@@ -481,6 +510,19 @@ class Nest:
         for n in extents:
             total *= self._value(n)
         return total
+
+
+def _axes(stage: Stage, *, gone: bool) -> list[int]:
+    """The axes of its space that it reduces, or those that it keeps."""
+    return [axis for axis, is_gone in enumerate(stage.reduced) if is_gone == gone]
+
+
+def _position(loops: Sequence[tuple[str, Poly]]) -> Index:
+    """The number of an iteration among those of all the loops."""
+    position = Index()
+    for (var, _), stride in zip(loops, contiguous_strides([n for _, n in loops]), strict=True):
+        position = position + Index.var(var).scale(stride)
+    return position
 
 
 class _Probe:
