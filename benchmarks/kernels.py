@@ -51,6 +51,7 @@ def of_matrices(texts: list[str], dtypes: str, shapes: tuple[tuple[int, ...], ..
 
 GROUPS: dict[str, Callable[[], Iterator[Row]]] = {
     "positions": lambda: of_matrices(["x.argmax()", "x.argmax(1)", "x.argmin(0)"], "f8 f4 i8 i4"),
+    "division": lambda: of_matrices(["x // 7", "x % 7", "x // 2"], "i8 i4 i2 u1 u4"),
     "columns": lambda: of_matrices(
         ["x.sum(0)", "x.T.sum(1)", "x.T.sum(0)", "F.sum(1)", "F.sum(0)", "F.sum()", "F.max(1)", "F.max(0)", "F.std(1)"], "f8 f4"
     ),

@@ -14,6 +14,7 @@ import numpy as np
 from jitlab.targets.llvm.math import bits, math
 
 from .instructions import Instructions
+from .invariant_division import divides_by_one_number, quotient_and_remainder
 from .values import (
     BOOL,
     C64,
@@ -152,6 +153,8 @@ class Arithmetic(Instructions):
     def _integer_division(self, x: Val, y: Val) -> tuple[Val, Val]:
         """Quotient and remainder towards minus infinity; 0 and 0 for a zero divisor."""
         dtype = x.dtype
+        if divides_by_one_number(x, y):
+            return quotient_and_remainder(self, x, y)
         zero, one = self.constant(0, dtype), self.constant(1, dtype)
         unsafe = by_zero = self.eq(y, zero)
         if dtype.kind == "i":  # lowest // -1 is lowest // 1 and leaves 0
