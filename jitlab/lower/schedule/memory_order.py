@@ -17,7 +17,7 @@ from jitlab.lower.fusion.stages import Stage
 from jitlab.ops.linear_algebra.matrix_products import Product
 
 
-def memory_order(values: Sequence[Expr], axes: int, size_of: Callable[[Poly], int]) -> tuple[int, ...]:
+def order_of(values: Sequence[Expr], axes: int, size_of: Callable[[Poly], int]) -> tuple[int, ...]:
     """Axes from the outermost loop to the innermost; as they are where the last one is that of most neighbours in memory."""
     offsets = list(_offsets(values))
     neighbours = [sum(offset.coefficient(f"a{axis}") == ONE for offset in offsets) for axis in range(axes)]

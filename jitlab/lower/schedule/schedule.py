@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -43,11 +43,16 @@ from jitlab.ops.elementwise.arithmetic import Add
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.axis_reductions import Sum
+from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
 
 from .inlining import Position, Reader
-from .memory_order import is_turned, memory_order, only_reduces, reduces_at_once
 from .ranges import Ranges
+
+if TYPE_CHECKING:
+    from . import memory_order
+else:
+    memory_order = Later(f"{__package__}.memory_order")
 
 
 @dataclass
@@ -116,12 +121,12 @@ class Nest:
         """Outer loops shared by all stages; passes over the inner axes, one after the other."""
         k = len(self.group.outer)
         passes = self._passes(k)
-        if reduces_at_once(self.group) and is_turned(order := self._order(passes[0])):
+        if memory_order.reduces_at_once(self.group) and memory_order.is_turned(order := self._order(passes[0])):
             return self._reduced(passes[0], order, [s for p in passes[1:] for s in p.statements], only_stored=False)
         inner = [p for p in passes if p.inner]
         in_order = all(self._extent_value(p.inner) < self.shape.vector_elements for p in inner)
         in_order = in_order and self._value(self.group.outer[-1]) >= self.shape.vector_elements
-        in_order = in_order or all(only_reduces(p.stages) and self._order(p)[-1] == k - 1 for p in inner)
+        in_order = in_order or all(memory_order.only_reduces(p.stages) and self._order(p)[-1] == k - 1 for p in inner)
         if not in_order:
             self._keep_expensive(passes, k)
         body: list[Statement] = []
@@ -139,7 +144,7 @@ class Nest:
             p = Pass(looped[0].space)
             for stage in looped:
                 self._add(p, stage)
-            order = self._order(p) if only_reduces(looped) else range(len(p.inner))
+            order = self._order(p) if memory_order.only_reduces(looped) else range(len(p.inner))
             self._number(p, order)
             axes = [(f"a{axis}", p.inner[axis]) for axis in order]
             if self.ranges is None:
@@ -210,7 +215,7 @@ class Nest:
         for stage in after:
             # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
             stored.extend(substitute([self._store(stage)], rename))
-        order = self._order(p) if only_reduces(looped) else range(len(first.space))
+        order = self._order(p) if memory_order.only_reduces(looped) else range(len(first.space))
         return self._reduced(p, order, stored, only_stored=not after)
 
     def _reduced(self, p: Pass, order: Sequence[int], after: list[Statement], only_stored: bool) -> list[Statement]:
@@ -224,7 +229,7 @@ class Nest:
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
         self._number(p, gone)
         steps: list[Statement] = list(p.statements)
-        if is_turned(order):
+        if memory_order.is_turned(order):
             inner, steps = collapse(inner, steps)
         alone = self.ranges is None and last_kept and [*order[:-2], order[-1]] == kept
         if alone and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
@@ -239,14 +244,14 @@ class Nest:
         as_they_are = range(len(first.space))
         if any(a.op.keeps_position for a in p.accumulators) and sum(first.reduced) > 1:
             return as_they_are
-        order = memory_order([s.value for s in p.statements if isinstance(s, Step)], len(first.space), self._value)
-        is_long = is_turned(order) and self._value(first.space[order[-1]]) >= self.shape.vector_elements
+        order = memory_order.order_of([s.value for s in p.statements if isinstance(s, Step)], len(first.space), self._value)
+        is_long = memory_order.is_turned(order) and self._value(first.space[order[-1]]) >= self.shape.vector_elements
         return order if is_long else as_they_are
 
     def _number(self, p: Pass, order: Sequence[int]) -> None:
         """Elements are counted in the order in which the reduced axes are gone through."""
         gone = [axis for axis in order if p.stages[0].reduced[axis]]
-        if is_turned(gone):
+        if memory_order.is_turned(gone):
             index = _position([(f"a{axis}", p.stages[0].space[axis]) for axis in gone])
             p.statements = [Step(s.accumulator, s.value, index, s.origins) for s in p.statements if isinstance(s, Step)]
 

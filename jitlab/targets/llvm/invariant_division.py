@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from .llvm_arithmetic import Arithmetic
 
 
-def divides_by_one_number(x: Val, y: Val) -> bool:
-    """Is it such a division, in a float that is wide enough?"""
-    return x.lanes > 1 and not y.lanes and x.dtype != np.dtype("u8")
-
-
 def quotient_and_remainder(e: Arithmetic, x: Val, y: Val) -> tuple[Val, Val]:
     """Divisors 0, 1 and -1 are put in at the end: of what they leave, all bits are zero."""
     dtype = x.dtype

@@ -7,14 +7,14 @@ into range first, on every lane. No instruction carries fast-math flags, `nsw`, 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.support.later import Later
 from jitlab.targets.llvm.math import bits, math
 
 from .instructions import Instructions
-from .invariant_division import divides_by_one_number, quotient_and_remainder
 from .values import (
     BOOL,
     C64,
@@ -33,6 +33,11 @@ from .values import (
     literal,
     part_dtype,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from . import invariant_division
+else:
+    invariant_division = Later(f"{__package__}.invariant_division")
 
 
 class Arithmetic(Instructions):
@@ -153,8 +158,8 @@ class Arithmetic(Instructions):
     def _integer_division(self, x: Val, y: Val) -> tuple[Val, Val]:
         """Quotient and remainder towards minus infinity; 0 and 0 for a zero divisor."""
         dtype = x.dtype
-        if divides_by_one_number(x, y):
-            return quotient_and_remainder(self, x, y)
+        if x.lanes > 1 and not y.lanes and dtype != np.dtype("u8"):
+            return invariant_division.quotient_and_remainder(self, x, y)
         zero, one = self.constant(0, dtype), self.constant(1, dtype)
         unsafe = by_zero = self.eq(y, zero)
         if dtype.kind == "i":  # lowest // -1 is lowest // 1 and leaves 0
