@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import inspect
 import threading
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 from jitlab.capture.effort import Effort, at_most
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.positions import cell_traceback, describe, without_signals
 from jitlab.capture.refusals import Refusal
-from jitlab.capture.rewrite.cell_code import WAITS, CellProgram, Compiler
+from jitlab.capture.rewrite.cell_code import DONE, WAITS, CellProgram, Compiler
 from jitlab.capture.rewrite.flow_rewrite import HOOK
 from jitlab.capture.rewrite.helper_calls import HELPER
 from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement
 from jitlab.capture.rewrite.recursion_limit import room_for
 from jitlab.config import NEVER, config
-from jitlab.errors import CaptureError
+from jitlab.errors import CaptureError, Signal
 from jitlab.events import current_cell
+from jitlab.ir import Source
 from jitlab.support.transactions import under_way
 
 from .driver import Driver
@@ -74,6 +78,7 @@ class CellRun(Driver):
 
     program: CellProgram
     names: Namespace
+    replays = True
 
     def __init__(
         self, program: CellProgram, names: Namespace, executor: Executor, observer: Observer, *, title: str, strict: bool,
@@ -153,6 +158,24 @@ class CellRun(Driver):
         self.look_at_errstate()
         return ""
 
+    def replay(self, loop: Statement, sources: Sequence[Source], count: int) -> None:
+        places, left = {(source.line, source.column) for source in sources}, count
+
+        def is_done(*place: int) -> bool:
+            nonlocal left
+            if place not in places:
+                return False
+            left -= 1
+            if not left:
+                raise _Reached
+            return True
+
+        if count:
+            self.names[DONE] = is_done
+            with contextlib.suppress(Exception), np.errstate(all="ignore"):
+                exec(self.program.replay_code(loop), self.names)
+            self.names.pop(DONE, None)
+
     def value(self, code: types.CodeType) -> Any:
         value = eval(code, self.names)
         self.look_at_errstate()
@@ -191,6 +214,10 @@ class CellRun(Driver):
 
     def captured_value(self, capture: CellCapture, code: types.CodeType) -> Any:
         return eval(code, {HOOK: HOOKS, "__builtins__": builtins}, self.locals)
+
+
+class _Reached(Signal):
+    """A loop that is gone through once more has come to where it ended."""
 
 
 _programs: dict[Any, CellProgram] = {}  # those of the last runs, the newest last; for any number of threads

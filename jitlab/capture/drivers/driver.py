@@ -41,7 +41,7 @@ from jitlab.capture.rewrite.splitting import TEMPORARY
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.costs import Costs
 from jitlab.errors import InternalError, InvalidArgumentError
-from jitlab.ir import interpret
+from jitlab.ir import Source, interpret
 from jitlab.messages import Message
 from jitlab.ops import control_flow
 from jitlab.ops.random_draws import set_random_states
@@ -167,6 +167,7 @@ def _shown_by() -> Any:
 class Driver:
     """One run of a program. What a cell and a call do each in its own way: where names live, and how code runs around them."""
 
+    replays = False  # what a loop has bound is found again where what it gives out ends half-way
     is_strict = False  # what cannot be traced is an error
     has_helped = False  # a statement that Python runs has called what runs in pieces of its own
     is_watched = False  # floating-point errors are to raise, or to be told of in another way: statements run on NumPy
@@ -433,7 +434,7 @@ class Driver:
             reason = reason_of_run(refusal)
             outgrow(self.here.traces.get(at, []), trace, reason)
             return self.replace(at, trace.length, reason._replace(fell_back=True, again=trace.is_outgrown))
-        give_out(given, self.names)
+        give_out(given, self.names, self.replay)
         last = self.here.statements[at + trace.length - 1]
         if last.is_display or last.group is not None:
             self.done(last)
@@ -442,6 +443,9 @@ class Driver:
         if not trace.is_silent:
             self.observer.called(trace, started)
         return trace.length, trace.jump
+
+    def replay(self, loop: Statement, sources: Sequence[Source], count: int) -> None:
+        """Of what a loop gives out so many statements have begun: bind its names to what they were then."""
 
     def replace(self, at: int, length: int, reason: Refusal) -> tuple[int, str]:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
@@ -615,6 +619,7 @@ class Driver:
         count = len(capture.graph.nodes)
         capture.only_rolled = statement.is_loop
         capture.is_simple = not isinstance(statement.node, _COMPOUND)
+        capture.loop = statement if statement.is_loop and self.replays else None
         jump = self.captured(capture, statement)
         capture.check_copies()
         if capture.putting is not None:

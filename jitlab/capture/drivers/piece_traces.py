@@ -36,6 +36,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from .trace import NOTHING, Build, Found, Structure, Trace, check_target
 
 if TYPE_CHECKING:
+    from jitlab.capture.rewrite.piece_statements import Statement
     from jitlab.capture.tracers import filled_lists
 
     from .pieces import CellCapture
@@ -72,6 +73,7 @@ class Given:
     values: list[Build]
     kind: str
     sources: Sequence[Source]
+    loop: Statement | None = None  # of a cell, whose names everybody sees
 
     @property
     def said(self) -> PythonStatement:

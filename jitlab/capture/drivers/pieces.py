@@ -66,6 +66,7 @@ from .piece_traces import (
 from .trace import Run, Trace
 
 if TYPE_CHECKING:
+    from jitlab.capture.rewrite.piece_statements import Statement
     from jitlab.capture.tracers import filled_lists
 
     from . import put_off
@@ -111,6 +112,7 @@ class CellCapture(ObjectsOfTheUser):
         self.helper: Any = None  # a function that a statement called, in which what was captured last ended
         self.effort = here.effort
         self.putting: put_off.PutOff | None = None  # what is given out when it has run
+        self.loop: Statement | None = None  # of a cell, of which a run may be gone through once more
         self.is_simple = True  # what is captured is a statement without others in it, or a whole call
 
     def spend(self, ns: int) -> None:
@@ -325,7 +327,9 @@ class CellCapture(ObjectsOfTheUser):
                 raise EndPiece("effect", "reads_given", owner="a list")
             self.effects.undo.append(partial(_shorten, receiver, len(receiver)))  # a turn may be traced again, in a loop
             return None
-        if may and means_builtins and (self.is_simple or len(self.functions) > self.own_functions):
+        in_helper = len(self.functions) > self.own_functions
+        may_go = self.is_simple or in_helper or (self.loop is not None and what[0] != "attribute")
+        if may and means_builtins and may_go:
             self.putting = self.putting or put_off.PutOff(self)
             token = self.putting.token(what, receiver)
             if token is not None:

@@ -346,10 +346,13 @@ class PutOff:
         self, token: Token, function: types.FunctionType, values: Sequence[Any], hashed: Sequence[bool], structure: Structure
     ) -> None:
         """What stands in a loop or a branch: the run logs its values."""
-        if not self.effects or not isinstance(self.effects[-1], Turns):
-            self.effects.append(Turns(self.capture, dict(self.capture.assigned)))
-        turns = self.effects[-1]
-        assert isinstance(turns, Turns)
+        loop = None if len(self.capture.functions) > self.capture.own_functions else self.capture.loop
+        turns = self.effects[-1] if self.effects else None
+        if not isinstance(turns, Turns) or not turns.goes_on():
+            turns = Turns(self.capture, dict(self.capture.assigned), loop)
+            self.effects.append(turns)
+        elif turns.loop is not loop:
+            raise self._refusal(token.kind, token.receiver)
         log = turns.log()
         shown = token.is_shown
 
@@ -545,7 +548,8 @@ class PutOff:
                     names.append((name, structure.of(value)))
             if isinstance(effect, Turns):
                 prints = effect.kinds & {"print"}
-                made.append(Given(names, *effect.builds(structure), "print" if prints else "turns", effect.sources))
+                kind = "print" if prints else "turns"
+                made.append(Given(names, *effect.builds(structure), kind, effect.sources, effect.loop))
                 continue
             builds = [structure.of(value) for value in effect.values]
             sources = [] if effect.source is None else [effect.source]

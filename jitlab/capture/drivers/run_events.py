@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
@@ -14,10 +14,11 @@ from jitlab.capture.refusals import Refusal
 from jitlab.ir import is_operation
 from jitlab.messages import Message
 
-from .piece_traces import Failed, GivenOut, PieceTrace, differences
+from .piece_traces import Failed, Given, GivenOut, PieceTrace, differences
 
 if TYPE_CHECKING:
     from jitlab.capture.rewrite.piece_statements import Statement
+    from jitlab.ir import Source
 
 
 #: What Python runs without anything to say of it.
@@ -94,20 +95,41 @@ def said_of(statement: Statement, reason: Refusal) -> events.PythonStatement | N
     return events.PythonStatement(reason.code, reason.said, tuple(lines), reason.met)
 
 
-def give_out(given: GivenOut, names: MutableMapping[str, Any]) -> None:
+def give_out(
+    given: GivenOut, names: MutableMapping[str, Any], replay: Callable[[Statement, Sequence[Source], int], None] | None = None
+) -> None:
     """Assign the names, and do what was put off, in order."""
-    for bound, effect, values in given:
-        for name, value in bound:  # `a, b = b, a`: both are read before one is assigned
+    left: Sequence[tuple[str, Any]] = ()
+    loop, begun = None, [0]
+    try:
+        for bound, effect, values in given:
+            loop, left = None, bound
+            for name, value in bound:  # `a, b = b, a`: both are read before one is assigned
+                names[name] = value
+            left = ()
+            if effect is not None:
+                loop, begun = effect.loop and effect, [0]
+                _do(effect, values, begun)
+    except BaseException:  # an interrupt leaves the names of that moment
+        for name, value in left:
             names[name] = value
-        if effect is None:
-            continue
-        started = time.perf_counter_ns() if events.active() else 0
-        try:
+        if loop is not None and loop.loop is not None and replay is not None:
+            replay(loop.loop, loop.sources, begun[0])
+        raise
+
+
+def _do(effect: Given, values: Sequence[Any], begun: list[int]) -> None:
+    """Do what was put off; `begun` says how many statements of a loop of a cell have begun."""
+    started = time.perf_counter_ns() if events.active() else 0
+    try:
+        if effect.loop is None:
             effect.function(*values)
-        finally:
-            if started:
-                said = effect.said
-                emit_statement(said.reason, said.said, said.lines, started)
+        else:
+            effect.function.counted(begun, values)  # type: ignore[attr-defined]
+    finally:
+        if started:
+            said = effect.said
+            emit_statement(said.reason, said.said, said.lines, started)
 
 
 class Observer:

@@ -34,6 +34,7 @@ from jitlab.support.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from jitlab.capture.control.looping import LoopTracer
+    from jitlab.capture.rewrite.piece_statements import Statement
 
     from .pieces import CellCapture
     from .trace import Build, Structure
@@ -188,8 +189,8 @@ def started_as(capture: CellCapture, cell: Cell) -> Iterator[Tensor]:
 class Turns:
     """The logs of blocks behind one another. To a recording it is one effect; in a trace it is what a run gives out."""
 
-    def __init__(self, capture: CellCapture, names: dict[str, Any]) -> None:
-        self.capture, self.names = capture, names
+    def __init__(self, capture: CellCapture, names: dict[str, Any], loop: Statement | None) -> None:
+        self.capture, self.names, self.loop = capture, names, loop
         self.kept_inside: Sequence[list[Any]] = ()  # lists of the program's own that nobody gets
         self.number = self._cell((), _INT)  # of what was logged so far
         self.logs: list[Log] = []
@@ -201,6 +202,11 @@ class Turns:
         self.logs = [log for log, _ in state]
         for log, count in state:
             del log.given[count:]
+
+    def goes_on(self) -> bool:
+        """Are the names those that were assigned when it began?"""
+        now = self.capture.assigned
+        return now.keys() == self.names.keys() and all(now[name] is value for name, value in self.names.items())
 
     @property
     def sources(self) -> list[Source]:
@@ -332,6 +338,17 @@ class Giving:
         self.parts = parts
 
     def __call__(self, *values: Any) -> None:
+        for function, args in self.rows(values):
+            function(*args)
+
+    def counted(self, begun: list[int], values: Sequence[Any]) -> None:
+        """The same; `begun` says how many statements have begun."""
+        for function, args in self.rows(values):
+            begun[0] += 1
+            function(*args)
+
+    def rows(self, values: Sequence[Any]) -> Iterator[tuple[Callable[..., Any], Sequence[Any]]]:
+        """What is done, in order."""
         found: list[tuple[int, Any]] = []
         for part in self.parts:
             count = int(values[part.count])
@@ -341,8 +358,7 @@ class Giving:
         if len(self.parts) > 1:
             found.sort(key=_first)
         for _, row in found:
-            for function, args in row:
-                function(*args)
+            yield from row
 
 
 def _first(entry: tuple[int, Any]) -> int:

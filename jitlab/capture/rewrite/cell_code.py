@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 import types
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab.capture.drivers.piece_traces import Namespace
 from jitlab.capture.positions import register
 from jitlab.capture.refusals import Refusal
 from jitlab.messages import Message
 from jitlab.support import trees
+from jitlab.support.later import Later
 
 from .convert import Converter
-from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
+from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump, placed
 from .handlers import refused_try
 from .helper_calls import with_helpers
 from .liveness import read_before_bound
 from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Segment, Statement, is_scope
 from .splitting import FRAME_CALLS, new_name
 
+if TYPE_CHECKING:
+    from . import effect_statements
+else:  # for loops that print or store
+    effect_statements = Later(f"{__package__}.effect_statements")
+
+#: What a loop that is gone through once more asks whether a statement of it is done.
+DONE = "__jl_done__"
 #: Why a statement with an `await` is Python's.
 WAITS = Refusal("statement", Message("refused.waits"))
 #: compile(tree, filename, mode): IPython's knows the future statements of earlier cells, and allows `await`.
@@ -43,7 +53,7 @@ class CellConverter(Converter):
 
     def loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
         """A loop as a function: the names that it binds are its variables, taken from the cell and given back to it."""
-        names = sorted(bound_names([node])[0])
+        names = sorted(bound_names([node])[0], key=_places_of_names(node).__getitem__)
         head = node.iter if isinstance(node, ast.For) else node.test
         first = "".join(f"    if {name} is {HOOK}.MISSING: del {name}\n" for name in names)
         getters = "".join(f"lambda: {name}, " for name in names)
@@ -171,6 +181,10 @@ class CellProgram(Program):
         node = _displayed(statement)
         return self.compiler(ast.Module([with_helpers(node) if statement.asks else node], []), self.filename, "exec")
 
+    def replay_code(self, statement: Statement) -> types.CodeType:
+        """A loop in which a function says, of the place of each statement that may give something out, whether it is done."""
+        return self.compiler(ast.Module([_Asking().visit(trees.copied(statement.node))], []), self.filename, "exec")
+
     def converted_code(self, statement: Statement) -> types.CodeType:
         node = copy.deepcopy(_displayed(statement))
         converter = CellConverter()
@@ -200,6 +214,26 @@ class CellProgram(Program):
         code = trees.code_of(ast.fix_missing_locations(tree), self.filename, mode)
         register(code)
         return code
+
+
+class _Asking(ast.NodeTransformer):
+    """`if not __jl_done__(line, column): print(x)` for `print(x)`."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.stmt) or effect_statements.giving(node) is None:
+            return self.generic_visit(node)
+        place: list[ast.expr] = [ast.Constant(node.lineno), ast.Constant(node.col_offset)]
+        test = ast.UnaryOp(ast.Not(), ast.Call(ast.Name(DONE, ast.Load()), place, []))
+        return placed(ast.If(test, [node], []), node)
+
+
+def _places_of_names(node: ast.AST) -> defaultdict[str, tuple[float, float]]:
+    """Where each name is bound first."""
+    found: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (math.inf, math.inf))
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            found[part.id] = min(found[part.id], (part.lineno, part.col_offset))
+    return found
 
 
 def _displayed(statement: Statement) -> ast.stmt:
