@@ -28,21 +28,21 @@ CELLS = (
     "for k in range(20):\n    y = x * k\n    table[k] = y[0]\n    table['last'] = k\n    print(k, y)\n",
     "for k in range(20):\n    y = x * k\n    out.append(y)\n",
     "for k in range(20):\n    y = x * k\n    out.append(y.copy())\nz = y + 1\n",
-    "n = 0\nwhile n < 25:\n    n += 1\n    y = x / n\n    if n % 2:\n        out.append(n)\n        continue\n    print(n)\nelse:\n"
-    "    print('end', y)\n",
+    "n = 0\nwhile n < 25:\n    n += 1\n    y = x / n\n    if n % 2:\n        out.append(n)\n        continue\n    print(n)\n"
+    "else:\n    print('end', y)\n",
     "y = x\nfor k in range(40):\n    y = y * 0.5\n    out.append(y.sum())\n    if y.sum() < 0.1:\n        print('small', k)\n"
     "        break\n",
-    "for i in range(17):\n    print('row', i)\n    for j in range(3):\n        if (i + j) % 2:\n            out.append((i, j, x[j] * i))\n"
+    "for i in range(17):\n    print(i)\n    for j in range(3):\n        if (i + j) % 2:\n            out.append((i, j))\n"
     "        else:\n            print(i, j)\n",
-    "for k in range(20):\n    print(k)\nfor j in range(20):\n    print(j)\nfor k in range(20):\n    out.append(k)\ny = x * 2\n",
+    "for k in range(20):\n    print(k)\nfor j in range(20):\n    print(j)\nfor k in range(20):\n    out.append(k)\n",
     "for k in range(20):\n    a = x * k\n    out[k - 15] = a[0]\n    b = a\n",
     "for k in range(20):\n    a = x * k\n    out.append(k)\n    out[2 * k] = 1\n    b = a\n",
     "for k in range(30):\n    a = x[k % 4] * k\n    print(f'{a:.2f}')\n    b = x[k]\n",
     "for k in range(30):\n    a = x * k\n    print(f'{a:d}')\n    b = a\n",
     "for k in range(20):\n    model.count = k\n    y = x * k\n    print(k)\n",
     "for k in range(20):\n    model.history.append(x[0] * k)\n    model.log['loss'].append(k)\n    model.log['n'] = k\n",
-    "def told(u, k):\n    print('in', k)\n    return u + k\ny = x\nfor k in range(20):\n    y = told(y, k)\n    out.append(k)\n",
-    "losses = []\nfor k in range(20):\n    losses.append(float(x[k % 4]) * k)\nfinal = np.mean(losses), losses[-1]\nlosses.clear()\n",
+    "def told(u, k):\n    print('in', k)\n    return u + k\ny = x\nfor k in range(20):\n    y = told(y, k)\n",
+    "losses = []\nfor k in range(20):\n    losses.append(float(x[k % 4]))\nfinal = np.mean(losses)\nlosses.clear()\n",
     "for k in range(20):\n    y = x * len(out)\n    out.append(k)\n",
     "for k in range(20):\n    x[k % 4] = k\n    out.append(k)\n    print(x)\n",
     "buffer = x * 1\nfor k in range(20):\n    buffer[k % 4] = k\n    print(k, buffer[0])\n    out.append(buffer.sum())\n",

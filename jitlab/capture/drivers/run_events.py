@@ -100,21 +100,22 @@ def give_out(
 ) -> None:
     """Assign the names, and do what was put off, in order."""
     left: Sequence[tuple[str, Any]] = ()
-    loop, begun = None, [0]
+    last: Given | None = None
+    begun = [0]
     try:
         for bound, effect, values in given:
-            loop, left = None, bound
+            last, left = None, bound
             for name, value in bound:  # `a, b = b, a`: both are read before one is assigned
                 names[name] = value
             left = ()
             if effect is not None:
-                loop, begun = effect.loop and effect, [0]
+                last, begun = effect, [0]
                 _do(effect, values, begun)
     except BaseException:  # an interrupt leaves the names of that moment
         for name, value in left:
             names[name] = value
-        if loop is not None and loop.loop is not None and replay is not None:
-            replay(loop.loop, loop.sources, begun[0])
+        if last is not None and last.loop is not None and replay is not None:
+            replay(last.loop, last.sources, begun[0])
         raise
 
 
