@@ -68,46 +68,166 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
 });
 
+/** What each place says of the newest run of a cell: the lead by the clock, beside NumPy, and counts; "" is left out. */
+interface Said {
+  waited: string;
+  speed: string;
+  compiled: string;
+  retraces: string;
+}
+
+/** "4 retraces" and "3/4 compiled" of a text; "" where it has none, and of nothing that is compiled. */
+function countsIn(text: string): Pick<Said, 'compiled' | 'retraces'> {
+  const compiled = /(\d+)(?:\/| of )(\d+)(?: operations?)? compiled/.exec(text);
+  const all = /All (\d+) operations? compiled/.exec(text)?.[1];
+  return {
+    compiled: compiled && compiled[1] !== '0' ? `${compiled[1]}/${compiled[2]}` : all ? `${all}/${all}` : '',
+    retraces: /(\d+) retraces?/.exec(text)?.[1] ?? ''
+  };
+}
+
+/** All places that are on the screen, and the text and JSON of the kernel, for one cell. */
+async function saidOf(lab: Lab, cell: string, read: (file: string) => Promise<string>): Promise<Record<string, Said>> {
+  const text = async (found: Locator): Promise<string> =>
+    (await found.count()) ? await found.first().innerText() : '';
+  const shown = badge(lab, cell);
+  const badgeText = await text(shown);
+  const verdict = lab.panel.locator('.jl-verdict');
+  const { verdict: told } = JSON.parse(await read('one-run.json')) as {
+    verdict: {
+      waited?: { text: string };
+      speed?: { text: string };
+      compiled: number;
+      operations: number;
+      retraces: number;
+    };
+  };
+  const plain = (await read('one-run.txt')).replace(/\s+/g, ' ');
+  const [waited, speed] = [told.waited?.text ?? '', told.speed?.text ?? ''];
+  const said: Record<string, Said> = {
+    json: {
+      waited,
+      speed,
+      compiled: told.compiled ? `${told.compiled}/${told.operations}` : '',
+      retraces: told.retraces ? String(told.retraces) : ''
+    },
+    text: {
+      waited: plain.includes(waited) ? waited : plain,
+      speed: plain.includes(speed) ? speed : plain,
+      ...countsIn(plain)
+    },
+    badge: {
+      waited: await text(shown.locator('.jl-badge-time')),
+      speed: await text(shown.locator('.jl-badge-numpy')),
+      ...countsIn(badgeText.replaceAll('\n', ' '))
+    },
+    panel: {
+      waited: await text(verdict.locator('.jl-lead > span')),
+      speed: (await text(verdict.locator('.jl-times'))).replace(/,.*/s, ''),
+      ...countsIn((await verdict.innerText()).replaceAll('\n', ' '))
+    }
+  };
+  const line = lab.cell(cell).locator('.jl-mime details > summary');
+  if (await line.count()) {
+    const folded = await line.innerText();
+    const isStopped = folded.includes('stopped by'); // the error stands in the place of the times
+    said.output = {
+      waited: isStopped || folded.includes(waited) ? waited : folded,
+      speed: isStopped || folded.includes(speed) ? speed : folded,
+      compiled: countsIn(folded).compiled,
+      retraces: said.json?.retraces ?? ''
+    };
+  }
+  return said;
+}
+
 test('one run is shown everywhere: badge, output, panel, text and JSON say the same', async ({ lab }) => {
   const { page } = lab;
   await ready(lab);
   const factor = String(1 + (Date.now() % 1e8) / 1e8);
+  await lab.setSource('planned', '%jitlab export one-run.json\n%jitlab export one-run.txt');
+  const read = async (file: string): Promise<string> =>
+    ((await (await page.request.get(`api/contents/${file}?type=file&format=text`)).json()) as { content: string })
+      .content;
+  /** All places say the same, sooner or later, of the run that was last. */
+  const agree = async (cell: string): Promise<Said> => {
+    await lab.run('planned');
+    await lab.select(cell);
+    await expect(lab.panel).toHaveAttribute('data-running', 'false');
+    let said: Record<string, Said> = {};
+    await expect
+      .poll(async () => {
+        said = await saidOf(lab, cell, read);
+        return Object.values(said).every(one => JSON.stringify(one) === JSON.stringify(said.json)) || said;
+      })
+      .toBe(true);
+    return said.json as Said;
+  };
   await lab.edit(
     'compiled',
     source => `${source.replace(/%%jit.*/, '%%jit --compare').replace(/p \* [\d.]+/, `p * ${factor}`)}\n`
   );
-  await lab.setSource('plain', '%jitlab export one-run.json\n%jitlab export one-run.txt');
-  const read = async (file: string): Promise<string> =>
-    ((await (await page.request.get(`api/contents/${file}?type=file&format=text`)).json()) as { content: string })
-      .content;
   for (let run = 0; run < 3; run++) {
-    await lab.run('compiled', 'plain');
-    await lab.select('compiled');
-    const { verdict } = JSON.parse(await read('one-run.json')) as {
-      verdict: { waited: { text: string }; speed: { text: string } };
-    };
-    const [waited, speed] = [verdict.waited.text, verdict.speed.text];
-    expect((await read('one-run.txt')).replace(/\s+/g, ' ')).toContain(waited);
-    const folded = lab.cell('compiled').locator('.jl-mime details > summary');
-    const shown = {
-      badge: badge(lab, 'compiled').locator('.jl-badge-time'),
-      panel: lab.panel.locator('.jl-lead > span').first(),
-      output: lab.cell('compiled').locator('.jl-mime .jl-lead > span').first()
-    };
-    await expect
-      .poll(async () => {
-        const said = await Promise.all(Object.values(shown).map(each => each.textContent()));
-        return said.every(text => text === waited) || said;
-      })
-      .toBe(true);
-    await expect(badge(lab, 'compiled').locator('.jl-badge-numpy')).toHaveText(speed);
-    await expect(folded).toContainText(`jitlab: ${waited} · ${speed}`);
-    await expect(shown.output).toBeHidden(); // one line, with the panel open
+    await lab.run('compiled');
+    const { waited, speed } = await agree('compiled');
+    expect([waited, speed].every(Boolean)).toBe(true);
+    await expect(lab.cell('compiled').locator('.jl-mime details > summary')).toContainText(
+      `jitlab: ${waited} · ${speed}`
+    );
+    await expect(lab.cell('compiled').locator('.jl-mime .jl-lead > span').first()).toBeHidden(); // one line
   }
   await lab.cell('compiled').locator('.jl-mime details > summary').click();
   await lab.command('application:toggle-right-area');
   await expect(lab.cell('compiled').locator('.jl-mime .jl-lead').first()).toBeVisible();
   await expect(lab.cell('compiled').locator('.jl-mime details > summary')).toHaveCount(0);
+  await lab.showPanel();
+
+  const runs = {
+    'a run that retraces': [
+      '@jl.function',
+      'def f(a, k):',
+      '    return np.exp(a * k)',
+      'for k in range(4):',
+      `    f(X, k + ${factor})`
+    ],
+    'with a statement of Python, measured': [
+      '%%jit --compare -q',
+      `y = np.exp(X) * ${factor}`,
+      "label = f'{y.sum():.3f}'",
+      'z = y + 1'
+    ],
+    'the same without a comparison': ['%%jit', `y = np.exp(X) * ${factor}`, "label = f'{y.sum():.3f}'", 'z = y + 1'],
+    'two expressions': [`a = %jit np.exp(X * ${factor}).sum()`, `b = %jit np.tanh(X * ${factor}).mean()`]
+  };
+  for (const [what, lines] of Object.entries(runs)) {
+    await lab.setSource('plain', lines.join('\n'));
+    await lab.run('plain');
+    const said = await agree('plain');
+    expect(said.waited, what).toMatch(/this run/);
+    expect(said.retraces, what).toBe(what === 'a run that retraces' ? '3' : '');
+  }
+  // What falls back, and what raises: nothing of it is of the run before.
+  const many = [
+    '%%jit',
+    `s = np.cumsum(np.exp(X * ${factor}))`,
+    'part = s[s > least]',
+    'm = part.mean()',
+    'u = np.unique(np.round(s))'
+  ];
+  await lab.setSource('plain', many.join('\n'));
+  for (const least of ['1000', '2000', '3000']) {
+    await lab.setSource('planned', `least = ${least}`);
+    await lab.run('planned');
+    await lab.run('plain');
+    await lab.setSource('planned', '%jitlab export one-run.json\n%jitlab export one-run.txt');
+    await agree('plain');
+  }
+  await lab.setSource('plain', '%%jit\ny = np.exp(X) * 3.0\nassert y.sum() < 0');
+  await lab.start('plain');
+  await expect(lab.cell('plain').locator('.jl-mime details > summary')).toContainText('stopped by AssertionError');
+  await agree('plain');
+  await lab.setSource('plain', '1 + 1');
+  await lab.setSource('planned', 'from tests.planned_times import plan_times\n\nplan_times()');
 });
 
 test('lines have the mark of their cluster, their cost, and light up with the panel', async ({ lab }) => {
