@@ -219,9 +219,6 @@ class Session:
         self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
         while len(self._ran) > KEPT_SOURCES:
             self._ran.popitem(last=False)
-        if info is not None:
-            transformed = getattr(info, "transformed_cell", None) or source
-            cell_names[self.shell.compile.get_code_name(source, transformed, count)] = run.title
         events.begin_cell()
         inside = ExitStack()
         inside.enter_context(events.in_cell(run.id))

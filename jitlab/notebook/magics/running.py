@@ -96,7 +96,7 @@ class Runner:
         self.ip.run_ast_nodes = self.run_ast_nodes
         if type(self.ip.compile).get_code_name is CachingCompiler.get_code_name:  # a kernel's names are of the text alone
             self.ip.compile.get_code_name = NameOfText(self.ip.compile)
-        self.ip.compile.cache = LinesOfPython(self.ip.compile.cache)
+        self.ip.compile.cache = LinesOfPython(self.ip.compile.cache, self.session)
 
     def detach(self) -> None:
         if self.as_comment in self.ip.input_transformers_cleanup:
@@ -360,13 +360,17 @@ class NameOfText:
 
 class LinesOfPython:
     """IPython keeps a cell's text split where `str.splitlines` splits, which is also at form feeds and at the separators that
-    pasted text has in comments. Python ends no line there, so all lines below would have the text of others."""
+    pasted text has in comments. Python ends no line there, so all lines below would have the text of others. It is also where
+    the cell that runs gets its file's name: a kernel takes long to make one."""
 
-    def __init__(self, own: Callable[..., str]) -> None:
-        self.own = own
+    def __init__(self, own: Callable[..., str], session: Session) -> None:
+        self.own, self.session = own, session
 
     def __call__(self, transformed_code: str, *args: Any, **options: Any) -> str:
         name = self.own(transformed_code, *args, **options)
+        run = self.session.running
+        if run is not None and options.get("raw_code", transformed_code) == run.source:
+            cell_names[name] = run.title
         known: tuple[Any, ...] | None = linecache.cache.get(name)
         lines = [line.rstrip("\n") + "\n" for line in io.StringIO(transformed_code, newline=None)]
         if known is not None and len(known) == 4 and len(known[2]) != len(lines):
