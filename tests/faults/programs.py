@@ -273,6 +273,39 @@ def f(x):
             exec(compile(source, f"<cell {number}>", "exec"), space)
     return space["r"]
 """
+LISTS = """
+@HOW
+def f(x):
+    w, losses, path = x * 0.0, [0.5], []
+    for i in range(24):
+        w = w + np.sin(x) * K
+        losses.append(float(w[0]) * i)
+        path.append(w)
+    return np.array(path), np.stack(path)[:, 0], losses[-1], sum(losses) / len(losses), float(max(losses))
+"""
+CELL_LOOP = """
+from jitlab.api import Options, compile_trace
+from tests.cell_runs import run_cell
+
+source = "seen, y = [], np.sin(x) * K\\nfor k in range(20):\\n    y = y * 0.5\\n    seen.append(k)\\n    t = k\\n"
+source += "r = y * 2, len(seen), t"
+space = {"np": np}
+
+def f(x):
+    for name in ("seen", "k", "t", "r"):
+        space.pop(name, None)
+    space["x"] = x
+    try:
+        if "@HOW":
+            run_cell(source, space, "<cell>", executor=lambda trace: compile_trace(trace, Options()))
+        else:
+            exec(compile(source, "<cell>", "exec"), space)
+    except BaseException:
+        seen, k, t = (space.get(name, start) for name, start in (("seen", []), ("k", -1), ("t", -1)))
+        assert seen == list(range(len(seen))) and k in (len(seen) - 1, len(seen)) and t in (k - 1, k), (seen, k, t)
+        raise
+    return space["r"][0], float(sum(space["r"][1:]))
+"""
 FUNCTION, JIT = "jl.function", "jl.jit"
 
 KINDS = [
@@ -305,7 +338,10 @@ KINDS = [
     Kind("jit put off by methods in pieces", JIT, PUT_OFF_BY_METHODS.replace("CUT", "[].sort()"), _vectors, 0),
     Kind("jit put off in a loop", JIT, PUT_OFF_IN_A_LOOP, _vectors, 0),
     Kind("jit put off in a loop often", JIT, PUT_OFF_IN_A_LOOP, _often, 0),
+    Kind("jit lists", JIT, LISTS, _vectors, 0),
+    Kind("jit lists often", JIT, LISTS, _often, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),
+    Kind("cell loop", "compiled", CELL_LOOP, _vectors, 0),
     Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}
