@@ -78,3 +78,16 @@ def test_a_placeholder_has_its_sizes_while_the_source_runs():
                 wanted = np.fft.fftshift(fed), fed[:, 2:], np.linalg.norm(fed), np.diff(fed, axis=0)
                 for mine, want in zip(got, wanted, strict=True):
                     np.testing.assert_allclose(mine, want)
+
+
+@pytest.mark.parametrize("make", [np.vstack, np.hstack, np.dstack, np.column_stack], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function], ids=["jit", "function"])
+def test_what_is_made_of_numbers_alone_is_new_in_each_call(make, decorate):
+    @decorate
+    def made(x):
+        return make([0, 1]), x + 1
+
+    for _ in range(4):
+        found = made(np.ones(3))[0]
+        np.testing.assert_array_equal(found, make([0, 1]))
+        found[...] = 7

@@ -2,3 +2,7 @@
 
 `python -m tests.faults` is for long runs; tests/faults/test_faults.py takes some seconds of it.
 """
+
+import os
+
+os.environ.setdefault("JITLAB_SETTLE", "model")  # decided by counts alone: how often a function is traced is then known

@@ -20,6 +20,8 @@ from jitlab.capture.tracers.tensor import Tensor, current
 from jitlab.errors import BranchOnTracedArrayError, ValueOfTracedArrayError
 from jitlab.ir import Extent, Symbolic
 from jitlab.ops.base import Unsupported
+from jitlab.ops.build_nodes import constant
+from jitlab.support.containers import leaves
 
 from .conversions import CONVERSIONS
 from .numpy_traits import CREATION, is_of_fft
@@ -47,11 +49,19 @@ def from_source(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
     """What NumPy's source of such a function gives for Tensors."""
     before, capture.in_numpy = capture.in_numpy, True
     try:
-        return _recording(function)(*args, **kwargs)
+        result = _recording(function)(*args, **kwargs)
+        return _made_in_each_call(capture, result, (args, kwargs))
     except (BranchOnTracedArrayError, ValueOfTracedArrayError) as error:
         raise Unsupported("looks_at", "data_dependent") from error
     finally:
         capture.in_numpy = before
+
+
+def _made_in_each_call(capture: Arrays, result: Any, given: Any) -> Any:
+    """An array that NumPy has made of numbers alone is one of the recording: each call gives a new one."""
+    if type(result) is np.ndarray and not any(isinstance(x, np.ndarray) for x in leaves(given)):
+        return capture.fresh(constant(result))
+    return result
 
 
 @cache
