@@ -18,7 +18,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport PYTHONDONTWRITEBYTECODE
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: lab check test test-long test-python test-quick test-extension test-browser test-browser-short screenshots lint lint-python lint-extension bench bench-panel docs clean
+.PHONY: lab check test test-long test-python test-quick test-extension test-browser test-browser-short screenshots notebooks lint lint-python lint-extension bench bench-panel docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
@@ -61,6 +61,10 @@ test-browser test-browser-short: $(VENV)/.test $(VENV)/.extension tests/browser/
 # The pictures of README and docs, from the first lesson as it runs now.
 screenshots: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	JITLAB_CHROMIUM="$$(scripts/find-chromium)" JITLAB_PICTURES=screenshots.ts && export JITLAB_CHROMIUM JITLAB_PICTURES && cd tests/browser && ../../$(NODE) jlpm playwright test
+
+# The lessons' outputs, anew: on a quiet machine, since they hold times. ARGS="notebooks/03-retracing.ipynb" for one.
+notebooks: $(VENV)/.test
+	$(BIN)/python scripts/run_notebooks.py $(ARGS)
 
 lint: lint-python lint-extension
 

@@ -92,7 +92,7 @@ class Operation:
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         """Cotangents of the inputs, given `g`, that of the output. A cotangent may still have the broadcast shape:
         the gradient pass sums it down to the input's. None: no gradient flows to that input."""
-        raise NotImplementedError(f"{self.name} has no gradient")
+        raise NotImplementedError(f"{self.word} has no gradient")
 
     def why_not_compiled(self, *types: ArrayType) -> Message | None:
         """None when the operation has a loop body for these types, else the reason, of the message table's group `stays`."""

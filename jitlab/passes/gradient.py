@@ -124,7 +124,7 @@ class _Reverse:
                 return
             if not node.op.differentiable:
                 raise NoGradientError(
-                    f"{node.op.name} has no gradient.",
+                    f"{node.op.word} has no gradient.",
                     where="; ".join(source.place for source in sorted(node.sources)),
                     why="the value to differentiate depends on it",
                     hint="compute it from operations that have one, or take the gradient of something before it",

@@ -104,3 +104,18 @@ def test_what_can_be_changed_is_told_by_itself_and_what_saves_nothing_is_not():
         ("Not fused: a reshaped q, 800 B", "Would fuse if it came earlier."),
         ("Not fused: 2 values read in another shape, 1.6 kB", None),
     ]
+
+
+def test_one_value_with_several_readers_is_told_as_if_it_had_one():
+    rows, _ = heads([[edge("a", "q", "loop_ends", 800)], [edge("a", "r", "loop_ends", 800)]])
+    assert rows == [["Not fused: a loop_ends q, 800 B"], []]
+
+
+def test_a_kernel_says_of_which_expression_it_computes_a_part():
+    text = text_of(lambda x: (x - x.mean(axis=0)) / x.std(axis=0), X)
+    assert re.search(r"k\d.* part of x\.std\(axis=0\)", text) and "astype" not in text and "[None]" not in text
+
+
+def test_a_call_with_several_results_is_named_as_it_is_written():
+    names = [op.written for op in jl.explain(jl.function(lambda x: np.linalg.eigh(x @ x.T)[1] * 2), X[:9]).ops]
+    assert "np.linalg.eigh(x @ x.T)" in names

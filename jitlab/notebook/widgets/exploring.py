@@ -46,7 +46,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         )  # fmt: skip
         self.scopes = ipywidgets.Checkbox(value=True, description="Use jit_scope", indent=False, style=WIDE)
         self.run_button = ipywidgets.Button(description="Run", button_style="primary", tooltip="Call it and show the report")
-        self.check_button = ipywidgets.Button(description="Check", tooltip="NumPy op by op beside the compiled clusters")
+        self.check_button = ipywidgets.Button(description="Check", tooltip="Compare its results with NumPy's")
         self.status = ipywidgets.Label("Nothing has run yet. Set the arguments and press Run: the report comes here.")
         self.views = ReportBox()
         self.figures = ipywidgets.Output()

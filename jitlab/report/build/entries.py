@@ -65,7 +65,8 @@ def _line(item: Any) -> str:
             text = f"{' → '.join(item.said)}: {item.reason}{size}"
         case Temporary():
             name, *readers = item.said
-            text = f"{name} → {', '.join(readers)}: {units.size(item.bytes)}, {item.reason}"
+            size = "" if item.reason.size_in else f", {units.size(item.bytes)}"
+            text = f"{name} → {', '.join(readers)}{size}: {item.reason}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Loop():

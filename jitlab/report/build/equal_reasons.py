@@ -92,10 +92,18 @@ def _row(edge: Mapping[str, Any]) -> str:
 def _several(row: str, group: Sequence[Json], ops: Mapping[str, Json]) -> str:
     """ "9 results of np.fft must be complete before the next loop, 8.0 MB" """
     values = {edge["producer"]: edge["bytes"] for edge in group}
+    if len(values) == 1:  # several read it: it is told as if one did
+        return _alone(group[0])
     ends = {edge["consumer" if row == "reads_operand" else "producer"] for edge in group}
     size = sum(values.values())
     said = messages.text(f"several.{row}", count=len(values), what=_library(ends, ops))
     return f"{said}{f', {units.size(size)}' if size else ''}"
+
+
+def _alone(edge: Mapping[str, Any]) -> str:
+    reason = edge["reason"]
+    size = f", {units.size(edge['bytes'])}" if edge["bytes"] and not reason.get("size_in") else ""
+    return f"{str(reason['text']).removesuffix('.')}{size}"
 
 
 def _library(names: set[str], ops: Mapping[str, Json]) -> str:

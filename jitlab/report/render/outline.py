@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from jitlab.ir.graphs.called import PART
+from jitlab.ir.graphs.called import GRADIENT, PART
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
@@ -311,7 +311,7 @@ def _kind(op: Json) -> str:
     "for i (line 7)"."""
     if not op.get("loop"):
         called = str(op.get("called") or "")
-        return clean(called if called.startswith(PART) else wording.written(op))
+        return clean(called if called.startswith((PART, GRADIENT)) else wording.written(op))
     head = clean(op["loop"]).partition(" in ")[0]
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
 

@@ -37,6 +37,8 @@ export interface SectionPlace {
   /** In names of commands and classes, and in a report's advice. */
   id: string;
   title: string;
+  /** What it holds, in a few words: what the heading says while it has nothing else to say, and when it is pointed at. */
+  about?: string;
   /** Of the main area: three beside one another, and the dock below them. */
   column: 0 | 1 | 2 | 'dock';
   /** Whether it can also be read as a table. */
@@ -80,7 +82,7 @@ export class Section {
     const fold = (): void => {
       this.open = !this.open;
     };
-    this.heading = h('button.jl-fold', { onclick: fold });
+    this.heading = h('button.jl-fold', { onclick: fold, title: place.about });
     this.summaryText = h('span.jl-summary');
     this.tools = h('span.jl-tools');
     this.body = h('div.jl-body');
@@ -125,7 +127,8 @@ export class Section {
     this.changed();
   }
 
-  set summary(text: string) {
+  set summary(given: string) {
+    const text = given || (this.place.about ?? '');
     if (this.summaryText.textContent !== text) {
       this.summaryText.textContent = text;
     }

@@ -11,12 +11,12 @@ export function summaryOf(report: Report): string {
   const nodes = flowOf(report).parts.flatMap(part => part.nodes);
   const apart = nodes
     .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
-    .reduce((sum, boundaries) => sum + boundaries.length, 0);
+    .reduce((sum, boundaries) => sum + new Set(boundaries.map(({ producer }) => producer)).size, 0);
   const clusters = nodes.filter(node => node.cluster !== null);
   const slow = slowestCluster(clusters);
   const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
   const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
-  const told = [apart && isWhole ? `${some(apart, 'edge')} not fused` : '', heavy];
+  const told = [apart && isWhole ? `${some(apart, 'value')} stored between kernels` : '', heavy];
   return joined(' · ', ...told) || clusterCount(report);
 }
 

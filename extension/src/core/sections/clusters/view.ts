@@ -127,7 +127,7 @@ export class ClustersView {
     const { body } = this.section;
     const all = this.nodes().length;
     if (all + flow.statements.length === 0) {
-      body.replaceChildren(h('p.jl-muted', 'No NumPy operation was found.'));
+      body.replaceChildren(h('p.jl-muted', 'No NumPy operation was found: there is nothing to compile.'));
       return;
     }
     if (this.picture.parentElement !== body) {

@@ -60,7 +60,7 @@ export class RooflineView implements SectionView {
     const { points } = this.roof;
     const { body } = this.section;
     if (points.length === 0) {
-      body.replaceChildren(h('p.jl-muted', 'No kernel that counts operations was timed.'));
+      body.replaceChildren(h('p.jl-muted', 'No kernel ran that computes with floating-point numbers.'));
       return;
     }
     if (this.section.asTable) {

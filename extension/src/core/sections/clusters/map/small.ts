@@ -52,7 +52,7 @@ export class SmallClustersView {
     const { body } = this.section;
     const all = flow.parts.reduce((sum, part) => sum + part.nodes.length, 0);
     if (all + flow.statements.length === 0) {
-      body.replaceChildren(h('p.jl-muted', 'No NumPy operation was found.'));
+      body.replaceChildren(h('p.jl-muted', 'No NumPy operation was found: there is nothing to compile.'));
       return;
     }
     const part = all > MOST_BOXES ? slowest(flow, FIRST_BOXES) : null;
