@@ -77,7 +77,7 @@ test('edges of one reason are one line with their count, and small values are co
   const shown = linesOf({ ...edge, told }, { ...also, told }, { ...also, producer: edge?.producer, small: true });
   assert.equal(shown.filter(text => text === `Not fused: ${told}`).length, 1);
   assert.ok(!shown.some(text => text.startsWith('Not fused: p is stored')));
-  assert.ok(shown.includes('and 1 smaller value between kernels'));
+  assert.ok(shown.includes('and 1 smaller value'));
   assert.ok(!linesOf({ ...edge, told }).some(text => text.includes('smaller')));
 });
 

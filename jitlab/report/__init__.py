@@ -1,7 +1,7 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled.
 
-Parts, in the order of the data: origin, load, duration_samples, speed, recording, scripts, schema, answer_schema, shape, build,
-report, store, render, expect, flip_trial.
+Parts, in the order of the data: origin, load, duration_samples, speed, recording, scripts, schema, answer_schema, shape,
+equal_reasons, build, report, store, render, expect, flip_trial.
 """
 
 from jitlab.targets.target import Peaks

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.report.build.equal_reasons import told_edges
+from jitlab.report.equal_reasons import told_edges
 from jitlab.report.render.html import report_html
 from jitlab.report.render.unfused import cuts
 

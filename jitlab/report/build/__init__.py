@@ -1,5 +1,5 @@
 """A recording becomes the report's JSON.
 
 Parts, in the order of the data: entries, titles, uses, spans, lanes, lines, source_files, python_statements, waited,
-accounting, split, advice, equal_reasons, code, build_report.
+accounting, split, advice, code, build_report.
 """

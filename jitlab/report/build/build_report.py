@@ -12,6 +12,7 @@ from jitlab import events
 from jitlab.events import Cause, VariantCause
 from jitlab.messages import Message, plain, units
 from jitlab.report.duration_samples import quantiles
+from jitlab.report.equal_reasons import told_edges
 from jitlab.report.origin import origin
 from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbered_plan
 from jitlab.report.render import wording
@@ -24,7 +25,6 @@ from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
 from .advice import bounded, made_in, place_of, spent, things_to_do
-from .equal_reasons import told_edges
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import fell_back, mark_given_up, settled, whole_statements

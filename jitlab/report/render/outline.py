@@ -11,8 +11,8 @@ from jitlab.ir.graphs.called import GRADIENT, PART
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
-from jitlab.report.build.equal_reasons import above, places
 from jitlab.report.build.lines import home_file, where_text
+from jitlab.report.equal_reasons import above, places
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import wording

@@ -191,7 +191,7 @@ class Spine extends Pen {
         y = addKernel(this, part, node, index, left + 16, y, width - 26, clusterMark(part.color));
       });
       const small = node.kernels.flatMap(({ boundaries }) => boundaries).filter(boundary => boundary.small).length;
-      const more = small ? `and ${some(small, 'smaller value')} between kernels` : '';
+      const more = small ? `and ${some(small, 'smaller value')}` : '';
       y = this.addLines(more, left + 28, y + 14, width - 38, 'note', 'muted') - 8;
     }
     frame.height = y - top;
