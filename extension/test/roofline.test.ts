@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { layoutRoofline } from '../src/core/sections/roofline/layout';
 import { flopRate, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/points';
 import softmax from './fixtures/softmax.json';
-import { measure, misplaced, report } from './helpers';
+import { areaOf, measure, misplaced, report } from './helpers';
 
 /** Kernels whose roof and reach are known: memory 10 GB/s, arithmetic 100 GFLOP/s, so the knee is at 10 operations a byte. */
 const PEAKS = { bytes_per_second: 1e10, flops_per_second: 1e11 };
@@ -46,6 +46,41 @@ test('the picture has a mark a kernel and no text on another, at every width, wi
         peaks !== null
       );
       assert.ok(picture.items.every(({ x, width: wide }) => x >= 0 && x + wide <= width));
+    }
+  }
+});
+
+test('of many kernels no name stands on a line of the machine or on a mark, and what is in the caches is said once', () => {
+  const [kernel] = softmax.kernels;
+  const kernels = Array.from({ length: 24 }, (_, n) => ({
+    ...{ ...kernel, name: `kernel_${n}`, bytes_read: 5e8, bytes_written: 5e8, calls: 1, bound: null, of_peak: null },
+    flops: 1e9 * 3 ** ((n % 6) - 2),
+    seconds: 0.02 * 4 ** (n % 5)
+  }));
+  for (const width of [356, 536]) {
+    const roof = rooflineOf(report({ ...softmax, kernels, peaks: PEAKS }));
+    const { shapes } = layoutRoofline(roof, width, measure, () => false);
+    const said = shapes.filter(shape => shape.shape === 'words');
+    assert.equal(said.filter(({ text }) => text.includes('in cache')).length, 1);
+    assert.ok(
+      said.some(({ text }) => text.startsWith('memory ')) && said.some(({ text }) => text.startsWith('arithmetic '))
+    );
+    const roofs = shapes.flatMap(shape => (shape.shape === 'stroke' && shape.thickness === 1.5 ? [shape.path] : []));
+    const [x0 = 0, y0 = 0, x1 = 0, y1 = 0, x2 = 0] = (roofs[0] ?? '').match(/-?[\d.]+/g)?.map(Number) ?? [];
+    const roofAtPixel = (at: number): number => (at >= x1 ? y1 : y0 + ((y1 - y0) * (at - x0)) / (x1 - x0));
+    for (const area of said.map(areaOf)) {
+      const on = shapes.filter(
+        shape =>
+          shape.shape === 'box' &&
+          area.left < shape.x + shape.width &&
+          shape.x < area.right &&
+          area.top < shape.y + shape.height &&
+          shape.y < area.bottom
+      );
+      assert.deepEqual(on, [], `${area.text} stands on a mark`);
+      for (let at = Math.max(area.left, x0); at < Math.min(area.right, x2); at += 2) {
+        assert.ok(roofAtPixel(at) < area.top || roofAtPixel(at) > area.bottom, `${area.text} stands on a line`);
+      }
     }
   }
 });

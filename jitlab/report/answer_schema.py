@@ -70,7 +70,7 @@ class PlanChange(Record):
     cluster: str  #: where
     code: str = ""  #: of the table's group `compared`
     args: dict[str, Any] | None = None  #: in its text
-    text: str  #: in words
+    text: Words  #: in words
     lines: Lines  #: their numbers
 
 

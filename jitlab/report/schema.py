@@ -149,11 +149,11 @@ class Peaks(Record):
 class Advice(Record):
     """What to do next."""
 
-    text: str  #: in words
+    text: Words  #: in words
     advice: str | None = None  #: its code in the group `next` of the messages
     args: dict[str, Any] | None = None  #: of that message: names, seconds, a share
     code: str | None  #: of the program, to copy
-    why: str | None  #: what it gains
+    why: Words | None  #: what it gains
     section: str  #: of the panel that says more: `retraces` or `clusters`
 
 

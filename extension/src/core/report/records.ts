@@ -29,8 +29,8 @@ export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amoun
   settled: maybe(v.settled, readSettled), firstRun: maybe(v.first_run, readFirstRun),
   repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest),
   bound: maybe(v.bound, readMessage) });
-export const readAdvice = (v: Json) => ({ text: text(v.text), advice: text(v.advice), args: v.args,
-  code: text(v.code) || null, why: text(v.why) || null, section: text(v.section) });
+export const readAdvice = (v: Json) => ({ text: words(v.text), advice: text(v.advice), args: v.args,
+  code: text(v.code) || null, why: words(v.why) || null, section: text(v.section) });
 export const readStored = (v: Json) => ({ text: text(v.text), count: amount(v.count),
   /** bytes */ bytes: amount(v.bytes) });
 export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note) });
@@ -134,7 +134,7 @@ export const readComparedPart = (v: Json) => ({ name: text(v.name), color: numbe
   /** seconds */ after: number(v.after), change: maybe(v.change, readTimeChange) });
 export const readTimeChange = (v: Json) => ({ ratio: amount(v.ratio), low: amount(v.low), high: amount(v.high),
   significant: flag(v.significant), word: text(v.word) });
-export const readPlanChange = (v: Json) => ({ cluster: text(v.cluster), text: text(v.text), lines: numbers(v.lines)
+export const readPlanChange = (v: Json) => ({ cluster: text(v.cluster), text: words(v.text), lines: numbers(v.lines)
   });
 export const readCounts = (v: Json) => ({ before: amount(v.before), after: amount(v.after) });
 export const readMissing = (v: Json) => ({ runs: number(v.runs), text: text(v.text) });

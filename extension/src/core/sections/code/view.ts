@@ -11,6 +11,8 @@ import { clustersToRead, clusterToRead, codeRows, isLit } from './rows';
 import { SourcePane } from './source';
 import { CodeStore } from './store';
 
+/** It stands in the second row, which is what is pinned has the type of. */
+const PIN_HELP = '↑ ↓ go from line to line, ⏎ pins, G goes to it in the notebook.';
 /** From this width on two stages are read at once. */
 const TWO_PANES = 520;
 
@@ -137,7 +139,9 @@ export class CodeView implements SectionView {
     const { links, held: linked } = this.context.selection;
     if (!linked || !links || linked.kind === 'none') {
       // It keeps its room: what is clicked must not move from under the pointer.
-      this.pinned.replaceChildren(h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.'));
+      this.pinned.replaceChildren(
+        h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.', h('div', PIN_HELP))
+      );
       return;
     }
     const [title, type] = pinnedTexts(linked, links);

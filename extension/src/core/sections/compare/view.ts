@@ -15,6 +15,8 @@ import { comparisonTable } from './table';
 const NEEDS_KERNEL = 'The kernel keeps the runs: comparing needs the one that ran this cell.';
 const NO_RUN = 'No run of this cell is kept. Run it again to compare.';
 const ONE_RUN = 'One run so far. Run the cell again, or pin this run as a baseline for later ones.';
+/** Answers that are kept. */
+const MOST_ANSWERS = 20;
 /** Below this width the picture is its table. */
 const NARROW = 320;
 /** From this width on the times of a table have columns of their own. */
@@ -32,8 +34,10 @@ export class CompareView implements SectionView {
       this.history = null;
       this.comparison = null;
       this.chosen = '';
+      this.compared = '';
       this.asked = '';
       this.said = '';
+      this.failed = false;
       this.naming = false;
       this.again.stop();
     }
@@ -70,6 +74,7 @@ export class CompareView implements SectionView {
       history && kernel ? this.chooser(history) : comparison && h('b', titleOf(comparison)),
       missing && h('div.jl-muted', missing),
       this.said && h('div.jl-note', { role: 'status' }, this.said),
+      this.failed && h('button.jl-button', { onclick: () => this.compare() }, 'Try again'),
       comparison?.needs && h('div.jl-needs', { role: 'status' }, icon('wait'), h('span', comparison.needs.text)),
       kernel && this.more(missing === ONE_RUN ? 1 : (comparison?.needs?.runs ?? 0)),
       rows && (canvas ? canvas.element : comparisonTable(rows, this.width < WIDE)),
@@ -199,18 +204,30 @@ export class CompareView implements SectionView {
       return;
     }
     this.asked = key;
+    this.failed = false;
+    const known = this.answers.get(key);
+    if (known || choice.value !== this.compared) {
+      this.comparison = known ?? null; // what was asked before is no answer to another question
+    }
+    this.compared = choice.value;
+    this.say(this.comparison ? '' : 'Comparing…');
     kernel.request({ want: 'compare', cell, against: choice.against }).then(
       reply => {
         if (this.asked === key) {
           const comparison = readComparison(reply);
+          if (comparison) {
+            this.answers.delete(key);
+            this.answers.set(key, comparison);
+            [...this.answers.keys()].slice(0, -MOST_ANSWERS).forEach(old => this.answers.delete(old));
+          }
           this.comparison = comparison ?? this.comparison;
-          this.section.summary = this.comparison ? summaryOf(this.comparison) : '';
           this.say(comparison ? '' : 'The comparison can’t be read.');
         }
       },
       (error: unknown) => {
         if (this.asked === key) {
           this.asked = '';
+          this.failed = true;
           this.say(refusal(error));
         }
       }
@@ -232,6 +249,7 @@ export class CompareView implements SectionView {
 
   private say(text: string): void {
     this.said = text;
+    this.section.summary = this.comparison ? summaryOf(this.comparison) : '';
     if (this.section.open) {
       this.renderAll();
     }
@@ -252,8 +270,14 @@ export class CompareView implements SectionView {
   private history: History | null = null;
   private comparison: Comparison | null = null;
   private chosen = '';
+  /** The choice that `comparison` is of. */
+  private compared = '';
   private asked = '';
   private said = '';
+  /** The kernel did not answer: it can be asked again. */
+  private failed = false;
+  /** What was answered, the newest last: of a cell that is shown again there is something at once. */
+  private readonly answers = new Map<string, Comparison>();
   private naming = false;
   private form: { run: number; element: HTMLElement } | null = null;
   private live = false;

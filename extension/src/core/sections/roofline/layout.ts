@@ -1,6 +1,6 @@
 import type { Kernel, Peaks } from '../../report/report';
 import { box, words, type Item, type Measure, type Picture, type Shape } from '../../base/shapes';
-import { flopRate, isInCache, roofText, scaled, type Roofline } from './points';
+import { flopRate, isInCache, roofText, scaled, type Roofline, type RoofPoint } from './points';
 
 const HEIGHT = 230;
 const TOP = 16;
@@ -21,18 +21,20 @@ export function layoutRoofline(
   const roof = peaks ? [peaks.flopsPerSecond] : [];
   const [y, ys] = scaleOf([...points.map(({ rate }) => rate), ...roof], HEIGHT - BOTTOM, TOP, 2);
   const shapes: Shape[] = [...axes(width, x, xs, y, ys, measure)];
-  const taken: Area[] = [];
+  const items: Item[] = [];
+  const marks = points.map(point => ({ point, left: x(point.intensity) - SIZE / 2, top: y(point.rate) - SIZE / 2 }));
+  const taken: Area[] = marks.map(({ left, top }) => ({ left, top, right: left + SIZE, bottom: top + SIZE }));
   if (peaks) {
     shapes.push(...roofShapes(peaks, width, x, xs, y, ys, measure, taken));
   }
-  const items: Item[] = [];
-  const marks = points.map(point => ({ point, left: x(point.intensity) - SIZE / 2, top: y(point.rate) - SIZE / 2 }));
-  taken.push(...marks.map(({ left, top }) => ({ left, top, right: left + SIZE, bottom: top + SIZE })));
+  if (points.some(isAbove)) {
+    shapes.push(words(width - RIGHT, 10, 'above the lines: in cache', 'note', 'muted', 'right'));
+  }
   for (const { point, left, top } of marks) {
     const { kernel, name, mark } = point;
     const isLit = lit(kernel);
     shapes.push(box(left, top, SIZE, SIZE, { mark, stroke: isLit ? 'link' : 'bg', thickness: isLit ? 2 : 1 }));
-    const text = isInCache(point) ? `${name}, in cache` : name;
+    const text = isInCache(point) && !isAbove(point) ? `${name}, in cache` : name;
     const place = placeOf(measure(text, 'note'), left, top, width, taken, isInCache(point));
     if (place) {
       taken.push(place);
@@ -78,21 +80,32 @@ function placeOf(
     [middle - wide / 2, top + SIZE + 1]
   ] as const;
   const places = above ? [before, over, right, under] : [right, under, before, over]; // away from the roof
-  return (
-    places
-      .map(([x, y]) => ({ left: x, top: y, right: x + wide, bottom: y + height }))
-      .find(
-        one =>
-          one.left >= LEFT &&
-          one.right <= width &&
-          one.top >= 0 &&
-          one.bottom <= HEIGHT - BOTTOM &&
-          taken.every(
-            other =>
-              one.right < other.left || one.left > other.right || one.bottom < other.top || one.top > other.bottom
-          )
-      ) ?? null
+  return free(
+    places.map(([x, y]) => ({ left: x, top: y, right: x + wide, bottom: y + height })),
+    width,
+    taken
   );
+}
+
+/** The first of some places where nothing else stands. */
+function free(places: readonly Area[], width: number, taken: readonly Area[]): Area | null {
+  const apart = (one: Area, other: Area): boolean =>
+    one.right < other.left || one.left > other.right || one.bottom < other.top || one.top > other.bottom;
+  return (
+    places.find(
+      one =>
+        one.left >= LEFT &&
+        one.right <= width &&
+        one.top >= TOP - 4 &&
+        one.bottom <= HEIGHT - BOTTOM &&
+        taken.every(other => apart(one, other))
+    ) ?? null
+  );
+}
+
+/** It stands above the roof, so that its place says where its bytes came from. */
+function isAbove(point: RoofPoint): boolean {
+  return isInCache(point) && (point.ofRoof ?? 0) > 1;
 }
 
 type Scale = (value: number) => number;
@@ -162,21 +175,56 @@ function roofShapes(
   const knee = flopsPerSecond / bytesPerSecond;
   const start = Math.max(left, low / bytesPerSecond);
   const path = `M${x(start)} ${y(start * bytesPerSecond)}L${x(knee)} ${y(flopsPerSecond)}H${x(right)}`;
-  const [memory, arithmetic] = [`memory ${scaled(bytesPerSecond, 'B/s')}`, `arithmetic ${flopRate(flopsPerSecond)}`];
-  const top = y(flopsPerSecond) - 4;
-  const shapes: Shape[] = [{ shape: 'stroke', path, ink: 'text', thickness: 1.5 }];
-  const end = width - RIGHT;
-  shapes.push(words(end, top, arithmetic, 'note', 'muted', 'right'));
-  taken.push({ left: end - measure(arithmetic, 'note'), top: top - 10, right: end, bottom: top + 3 });
-  const middle = Math.sqrt(start * knee);
-  const [mx, my] = [x(middle), y(middle * bytesPerSecond)];
-  const wide = measure(memory, 'note');
-  if (mx - wide - 12 > LEFT) {
-    shapes.push(words(mx - 12, my - 4, memory, 'note', 'muted', 'right'));
-    taken.push({ left: mx - 12 - wide, top: my - 14, right: mx - 12, bottom: my - 1 });
-  } else {
-    shapes.push(words(mx + 14, my + 16, memory, 'note', 'muted'));
-    taken.push({ left: mx + 14, top: my + 6, right: mx + 14 + wide, bottom: my + 19 });
-  }
-  return shapes;
+  const lines: Shape = { shape: 'stroke', path, ink: 'text', thickness: 1.5 };
+  const [from, to] = [x(start), x(knee)];
+  const heightAt = (at: number): number =>
+    y(bytesPerSecond * start * (knee / start) ** ((at - from) / (to - from || 1)));
+  const steps = Array.from({ length: STEPS }, (_, step) => from + ((to - from) * step) / STEPS);
+  const step = (to - from) / STEPS;
+  taken.push(...steps.map(at => ({ left: at, top: heightAt(at + step), right: at + step, bottom: heightAt(at) })), {
+    left: to,
+    top: y(flopsPerSecond) - 1,
+    right: x(right),
+    bottom: y(flopsPerSecond) + 1
+  });
+  const said = (text: string, place: (wide: number) => [number, number]): Shape[] => {
+    const wide = measure(text, 'note');
+    const found = nearest(place(wide), wide, width, taken);
+    if (found) {
+      taken.push(found);
+    }
+    return found ? [words(found.left, found.bottom - 3, text, 'note', 'muted')] : [];
+  };
+  const flat = y(flopsPerSecond);
+  const middle = (from + to) / 2;
+  return [
+    lines,
+    ...said(`arithmetic ${flopRate(flopsPerSecond)}`, wide => [width - RIGHT - wide, flat - 15]),
+    ...said(`memory ${scaled(bytesPerSecond, 'B/s')}`, () => [middle + 6, heightAt(middle) + 4])
+  ];
 }
+
+/** Of all places for a label the nearest to where it belongs. */
+function nearest(
+  [wantedX, wantedY]: [number, number],
+  wide: number,
+  width: number,
+  taken: readonly Area[]
+): Area | null {
+  const all: Area[] = [];
+  for (let row = -40; row < 40; row++) {
+    for (let column = -40; column < 40; column++) {
+      const [left, top] = [wantedX + 6 * column, wantedY + 4 * row];
+      all.push({ left, top, right: left + wide, bottom: top + 13 });
+    }
+  }
+  const far = ({ left, top }: Area): number => Math.hypot(left - wantedX, 3 * (top - wantedY));
+  return free(
+    all.sort((one, other) => far(one) - far(other)),
+    width - RIGHT + 1,
+    taken
+  );
+}
+
+/** Pieces of the slope that no text may stand on. */
+const STEPS = 12;

@@ -41,12 +41,12 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     const title =
       kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
-        : 'The slowest of all that was timed';
+        : 'The slowest of all that was timed, and its part of the time';
     return h(
       'button.jl-fact',
       { title, onclick: () => pin(lineId(file, lines[0] ?? 0)) },
       icon('clock'),
-      share < 0.995 ? `${said}, ${percent(share)} of the time` : said
+      share < 0.995 ? `${said}, ${percent(share)}` : said
     );
   },
   notes: ({ verdict, cell }) =>

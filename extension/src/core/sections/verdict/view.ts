@@ -117,9 +117,9 @@ export class VerdictView {
           `${some(verdict.loops, 'loop')} not rolled`
         ),
       this.more?.calls(report),
-      this.more?.slowest(report, this.pin),
       movedText(report) &&
-        h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, movedText(report))
+        h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, movedText(report)),
+      this.more?.slowest(report, this.pin)
     );
   }
 
