@@ -129,31 +129,45 @@ function drawStroke(context: CanvasRenderingContext2D, shape: Stroke, theme: The
   }
 }
 
-const SUNK: ReadonlySet<Mark> = new Set<Mark>(['op', 'statement', 'copy', 'launch', 'trace']);
 const CLUSTERS: Partial<Record<Mark, Ink>> = { c0: 'c0', c1: 'c1', c2: 'c2', c3: 'c3', c4: 'c4', c5: 'c5' };
 
-/** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes and planning lined, quick tier half full, good tier full. */
+/** What a mark that is no cluster's looks like: its edge, its ground, and what is on that, as lines or painted. */
+export interface Look {
+  ink: Ink;
+  ground?: Ink;
+  lines?: string;
+  dash?: readonly number[];
+  paint?: (context: CanvasRenderingContext2D, box: Box, ink: string) => void;
+}
+
+const LOOKS: Partial<Record<Mark, Look>> = {
+  host: { ink: 'host', lines: 'M-1 1 5 7M1 -1 7 5' },
+  op: { ink: 'line2', ground: 'sunk' },
+  launch: { ink: 'line2', ground: 'sunk' }
+};
+
+/** Marks that only some pictures have: who draws them brings them along. */
+export function addLooks(looks: Partial<Record<Mark, Look>>): void {
+  Object.assign(LOOKS, looks);
+}
+
+/** Fills the current path. */
 function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme: Theme): void {
   const { x, y, width, height } = box;
-  const { compile: grey, host, retrace, line2, sunk, bg } = theme.inks;
-  const isPattern = CLUSTERS[mark] || PATTERNS[mark];
-  const ground = SUNK.has(mark) ? sunk : bg;
-  fill(context, isPattern ? pattern(context, mark, theme) : mark === 'codegen' ? grey : ground);
-  if (mark === 'quick') {
-    context.fillStyle = grey;
-    context.fillRect(x, y + height / 2, width, height / 2);
-  }
-  if (CLUSTERS[mark]) {
+  const look = LOOKS[mark];
+  if (!look) {
+    fill(context, pattern(context, mark, theme));
     return;
   }
-  const line =
-    mark === 'host' ? host : mark === 'retrace' ? retrace : mark === 'op' || mark === 'launch' ? line2 : grey;
+  const edge = theme.inks[look.ink];
+  fill(context, look.lines ? pattern(context, mark, theme) : theme.inks[look.ground ?? 'bg']);
+  look.paint?.(context, box, edge);
   if (width <= 2) {
-    fill(context, line);
-  } else if (mark !== 'codegen' && !box.stroke) {
+    fill(context, edge);
+  } else if (look.ground !== look.ink && !box.stroke) {
     context.beginPath();
     context.rect(x + 0.5, y + 0.5, width - 1, height - 1);
-    stroke(context, line, 1, mark === 'statement' || mark === 'load' ? [2, 2] : []);
+    stroke(context, edge, 1, look.dash);
   }
 }
 
@@ -165,10 +179,7 @@ const PATTERNS: Partial<Record<Mark, string>> = {
   c2: 'M0 3h6',
   c3: '',
   c4: 'M3 0v6',
-  c5: 'M0 3h6M3 0v6',
-  host: 'M-1 1 5 7M1 -1 7 5',
-  passes: 'M1.5 0v6M4.5 0v6',
-  planning: 'M0 1.5h6M0 4.5h6'
+  c5: 'M0 3h6M3 0v6'
 };
 
 const tiles = new Map<string, HTMLCanvasElement>();
@@ -177,12 +188,12 @@ const patterns = new WeakMap<CanvasRenderingContext2D, Map<string, CanvasPattern
 
 /** The fill of a mark, for whoever draws without shapes. */
 export function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Theme): CanvasPattern | string {
-  const ink = theme.inks[CLUSTERS[mark] ?? (mark === 'host' ? 'host' : 'compile')];
+  const look = LOOKS[mark];
+  const ink = theme.inks[look?.ink ?? CLUSTERS[mark] ?? 'line2'];
   if (mark === 'c0') {
     return ink;
   }
-  const open = !CLUSTERS[mark];
-  const [ground, line] = open ? [theme.inks.bg, ink] : [ink, theme.inks.bg];
+  const [ground, line] = look ? [theme.inks.bg, ink] : [ink, theme.inks.bg];
   const scale = context.getTransform().a || 1;
   const key = `${mark} ${ground} ${line} ${scale}`;
   const known = patterns.get(context) ?? new Map<string, CanvasPattern>();
@@ -201,8 +212,8 @@ export function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Th
       brush.fillStyle = ground;
       brush.fillRect(0, 0, TILE, TILE);
       brush.strokeStyle = brush.fillStyle = line;
-      brush.lineWidth = mark === 'passes' || mark === 'planning' ? 1 : 1.6;
-      brush.stroke(new Path2D(PATTERNS[mark]));
+      brush.lineWidth = look?.ink === 'compile' ? 1 : 1.6;
+      brush.stroke(new Path2D(look?.lines ?? PATTERNS[mark]));
       if (mark === 'c3') {
         for (const [x, y] of [
           [1.5, 1.5],

@@ -64,6 +64,14 @@ const STEPS: readonly (readonly [string, string, Mark])[] = [
   ['codegen', 'code', 'codegen']
 ];
 
+/** Open, lined, full: as the timeline has them. */
+export const STAGE_LOOKS = {
+  capture: { ink: 'compile' },
+  passes: { ink: 'compile', lines: 'M1.5 0v6M4.5 0v6' },
+  planning: { ink: 'compile', lines: 'M0 1.5h6M0 4.5h6' },
+  codegen: { ink: 'compile', ground: 'compile' }
+} as const;
+
 /** Pure: retraces in, entries out, the most time lost first; first traces apart. */
 export function ledgerOf(report: Report): Ledger {
   const groups = new Map<string, Retrace[]>();

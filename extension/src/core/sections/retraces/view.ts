@@ -1,8 +1,9 @@
 import { CanvasView } from '../../base/canvas';
 import { refill } from '../../base/dom';
+import { addLooks } from '../../base/draw';
 import type { Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
-import { layoutSpent, ledgerOf, ledgerSummary, spentText, type Spent } from './layout';
+import { layoutSpent, ledgerOf, ledgerSummary, spentText, STAGE_LOOKS, type Spent } from './layout';
 import { retracesTable } from './table';
 
 /** Why it was captured again, what that cost, and the line that ends it. */
@@ -10,7 +11,9 @@ export class RetracesView implements SectionView {
   constructor(
     private readonly section: Section,
     private readonly context: Pick<SectionContext, 'goToLine'> | null = null
-  ) {}
+  ) {
+    addLooks(STAGE_LOOKS);
+  }
 
   show(report: Report, width = this.section.body.clientWidth): void {
     if (report !== this.report) {

@@ -9,6 +9,7 @@ import { Drawer } from './drawer';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt } from './layout';
 import { keysOf, legendOf } from './legend';
 import { heldOf, heldText, type Held } from './memory';
+import { addCompileLooks } from './looks';
 import { Navigation } from './navigation';
 import { prepareLanes, wholeWindow, type PreparedLane, type TimeWindow } from './prepare';
 import { fetchSpans } from './spans';
@@ -22,6 +23,7 @@ export class TimelineView {
     private readonly section: Section,
     private readonly context: Pick<SectionContext, 'selection' | 'kernel'>
   ) {
+    addCompileLooks();
     this.table = new TimelineTable({
       point: (lane, span) => this.hover(this.nav.spanOf({ lane, span })),
       pin: (lane, span) => {
