@@ -78,7 +78,7 @@ test('a line in which several kernels begin costs their sum, and says what each 
 });
 
 test('a kernel is named with its cluster, or its trace, where several have the name', () => {
-  const names = (clusters: [name: string, plan: string, kernel: string][]) =>
+  const names = (clusters: [name: string, plan: string, kernel: string][], lineOf = (at: number) => at + 3) =>
     lineMarks(
       report({
         ...line,
@@ -91,7 +91,7 @@ test('a kernel is named with its cluster, or its trace, where several have the n
             op: 'Add',
             cluster,
             reason: null,
-            lines: [['<cell 7>', at + 3, 0, at + 3, 9]]
+            lines: [['<cell 7>', lineOf(at), 0, lineOf(at), 9]]
           },
           ...{ shape: [8], dtype: 'float64', inputs: [], scope: null, seconds: null }
         })),
@@ -99,8 +99,10 @@ test('a kernel is named with its cluster, or its trace, where several have the n
           ...{ name, plan, cluster, ops: [`add_${at}`], kind: 'nest', lines: [], calls: 1, seconds: 0.001 },
           ...{ bytes_read: 8, bytes_written: 8, flops: 8, bound: 'memory', of_peak: null }
         })),
-        clusters: clusters.map(([name, plan, kernel], at) => ({
-          ...{ name, plan, color: at, pattern: 'solid', reason: null, calls: 1, ops: [`add_${at}`], kernels: [kernel] },
+        clusters: clusters.map(([name, plan], color) => ({
+          ...{ name, plan, color, pattern: 'solid', reason: null, calls: 1 },
+          ...{ ops: clusters.flatMap(([own], at) => (own === name ? [`add_${at}`] : [])) },
+          ...{ kernels: clusters.flatMap(([own, , kernel]) => (own === name ? [kernel] : [])) },
           ...{ seconds: 0.001, lines: [], flops: 8, bytes_read: 8, bytes_written: 8 }
         })),
         ...{ boundaries: [], fallbacks: [], statements: [], retraces: [] }
@@ -129,6 +131,18 @@ test('a kernel is named with its cluster, or its trace, where several have the n
   assert.ok(
     traced.every(name => name.endsWith(' k0') && !name.startsWith('cluster_0')),
     String(traced)
+  );
+  const four: Parameters<typeof names>[0] = [
+    ['cluster_0', one, 'k0'],
+    ['cluster_0', one, 'k1'],
+    ['cluster_1', two, 'k0'],
+    ['cluster_1', two, 'k1']
+  ];
+  const paired = names(four, at => (at < 2 ? 3 : 4)); // the cluster is said once
+  assert.deepEqual(paired, ['cluster_0 k0 + k1', 'cluster_1 k0 + k1']);
+  assert.deepEqual(
+    names(four, at => (at % 2 ? 3 : 4)),
+    ['2 kernels', '2 kernels']
   );
 });
 

@@ -73,10 +73,11 @@ class Cost extends GutterMarker {
   }
 
   override toDOM(): Node {
-    const { cost, share, color, host, label } = this.mark;
+    const { cost, share, color, host, label, line } = this.mark;
     const bar = h('span.jl-cost-bar', { 'data-mark': host || color === null ? 'host' : clusterMark(color) });
     bar.style.width = `${Math.round(share * 100)}%`;
-    return h('div.jl-cost', { title: label }, cost !== '' && bar, costParts(this.mark), brackets(this.mark));
+    const place = cost && line === 1 ? 'jl-cost jl-cost-at-top' : 'jl-cost';
+    return h('div', { class: place, title: label }, cost !== '' && bar, costParts(this.mark), brackets(this.mark));
   }
 }
 

@@ -4,7 +4,8 @@ import { restText, spanText, type LineMark } from './lines';
 
 /** What a line cost, in parts of which the last ones give way to the code; beside a bracket nothing need be said of the other lines. */
 export function costParts(mark: LineMark): (HTMLElement | string)[] {
-  const rest = mark.cost ? spanText(mark) : mark.brackets.length ? '' : restText(mark);
+  const isHeld = mark.cost ? mark.brackets.some(bracket => bracket?.edge === 'first') : mark.brackets.length > 0;
+  const rest = isHeld ? '' : mark.cost ? spanText(mark) : restText(mark);
   return [
     ...(mark.cost ? [h('b.jl-cost-name', mark.name), ' ', h('span.jl-cost-time', mark.cost)] : []),
     ...(mark.cost && rest ? [' '] : []),

@@ -302,11 +302,14 @@ export function restText({ rest, head, headFile }: LineMark): string {
   return `${rest} with ${headFile && `${headFile}, `}line ${head}`;
 }
 
-/** `k0`, `k0 + k1`, `3 kernels`, `4 parts` */
+/** `k0`, `k0 + k1`, `cluster_4 k0 + k1`, `3 kernels`, `4 parts` */
 function namesOf(told: readonly Said[]): string {
   const names = [...new Set(told.map(({ name }) => name))];
-  if (names.length <= MOST_NAMES) {
-    return names.join(' + ');
+  const whose = new Set(names.map(name => name.slice(0, name.lastIndexOf(' ') + 1)));
+  const [first = '', second = ''] = names;
+  const [one = '', other = ''] = whose;
+  if (names.length > MOST_NAMES || (one && other)) {
+    return `${names.length} ${names.some(name => name === 'host' || name === 'Python') ? 'parts' : 'kernels'}`;
   }
-  return `${names.length} ${names.some(name => name === 'host' || name === 'Python') ? 'parts' : 'kernels'}`;
+  return names.length < 2 ? first : `${first} + ${whose.size < 2 ? second.slice(one.length) : second}`; // a cluster is said once
 }
