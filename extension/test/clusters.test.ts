@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterCount, flowOf, slowest } from '../src/core/sections/clusters/flow';
 import { layoutClusters } from '../src/core/sections/clusters/layout';
+import { heatOf, type HeatKind } from '../src/core/sections/clusters/map/heat';
 import { memoryRows } from '../src/core/sections/clusters/memory';
+import { layoutOperations } from '../src/core/sections/clusters/operations';
 import { boundaryTexts, describe, kernelFacts } from '../src/core/sections/clusters/words';
+import { bytes, duration } from '../src/core/base/format';
 import type { Boundary, Report } from '../src/core/report/report';
 import { callsOf } from '../src/core/sections/verdict/more';
 import line from './fixtures/line.json';
@@ -147,6 +150,44 @@ test('names, times and reasons are never dropped, however narrow', () => {
     'RealDiv'
   ]) {
     assert.ok(shown.includes(needed), needed);
+  }
+});
+
+test('by bytes each box says its bytes in place of its time', () => {
+  const flow = flowOf(report(softmax));
+  const bold = (kind: HeatKind): string[] =>
+    layoutClusters(flow, {
+      ...{ width: 368, measure, open: EVERYTHING, linked: null, heat: heatOf(kind, flow) }
+    }).shapes.flatMap(shape => (shape.shape === 'words' && shape.type === 'name' ? [shape.text] : []));
+  const [byTime, byBytes] = [bold('time'), bold('bytes')];
+  for (const { name, seconds, bytesRead, bytesWritten } of [...report(softmax).clusters, ...report(softmax).kernels]) {
+    const [time, size] = [duration(seconds ?? 0), bytes(bytesRead + bytesWritten)];
+    assert.ok(byTime.includes(time) && !byTime.includes(size), name);
+    assert.ok(byBytes.includes(size) && !byBytes.includes(time), name);
+  }
+});
+
+test('no arrow crosses an operation: past whole rows it goes at their left', () => {
+  const op = (name: string, at: number, ...inputs: string[]) => ({
+    ...{ name, inputs, kernel: 'k0', plan: 'In [7] #1', op: 'Add', cluster: 'cluster_0', written: name, called: '' },
+    ...{ word: name, parent: '', side: '', loop: '', iterations: null, endsEarly: false, scope: '', reason: null },
+    ...{ lines: [{ line: at }], shape: [8], dtype: 'float64', seconds: null }
+  });
+  const ops = [op('one', 1), op('two', 2, 'one'), op('three', 3, 'two'), op('four', 4, 'one', 'three')];
+  const { shapes, items } = layoutOperations(ops as never, {
+    ...{ x: 10, y: 0, width: 300, isHost: false, level: 3, measure, linked: null, open: new Set<string>() },
+    idOf: name => name
+  });
+  const left = Math.min(...items.map(({ x }) => x));
+  const far = shapes.flatMap(shape => (shape.shape === 'stroke' && shape.path.includes('H') ? [shape.path] : []));
+  assert.equal(far.length, 1);
+  const [, y1, down, lane, y2] = /^M[\d.]+ ([\d.]+)v([\d.]+)H([\d.]+)V([\d.]+)H/.exec(far[0] ?? '')?.map(Number) ?? [];
+  assert.ok((lane ?? left) < left);
+  for (const y of [(y1 ?? 0) + (down ?? 0), y2 ?? 0]) {
+    assert.ok(
+      items.every(item => y < item.y || y > item.y + item.height),
+      `a row is crossed at ${y}`
+    );
   }
 });
 

@@ -26,6 +26,7 @@ import {
   movedRows,
   roundsNote,
   stepText,
+  sweepAdvice,
   sweepRows
 } from '../src/core/sections/whatif/layout';
 import explained from './fixtures/explained.json';
@@ -220,6 +221,22 @@ test('of a sweep the cuts that can be measured are ranked, the others counted', 
   const { rows, others } = sweepRows(sweep);
   assert.equal(rows.length + others, sweep.tried);
   assert.ok(rows.every(({ change }) => change.significant));
+});
+
+test('a sweep ends in one sentence of advice', () => {
+  const sweep = readSweep(explained.jobs.find(({ kind }) => kind === 'sweep')?.result);
+  const [edge] = sweep?.edges ?? [];
+  assert.ok(sweep && edge);
+  const cut = (before: number, after: number, significant = true) => ({
+    ...{ ...edge, title: `Split x from y in ${after} s`, beforeSeconds: before, afterSeconds: after },
+    change: { ...edge.change, ratio: after / before, significant }
+  });
+  const advice = (...edges: (typeof edge)[]) => sweepAdvice({ ...sweep, edges, tried: 3, total: 3 });
+  assert.equal(advice(cut(4, 6), cut(4, 3), cut(4, 2)), 'Split x from y in 2 s: it saves 2.00 s in every run.');
+  assert.equal(advice(cut(4, 6), cut(4, 5)), 'Keep the fusions: no split saves time, and the worst one loses 2.00 s.');
+  assert.equal(advice(cut(4, 3, false)), 'Leave it: no split makes a measurable difference.');
+  const part = sweepAdvice({ ...sweep, edges: [], tried: 1, total: 3 });
+  assert.equal(part, 'Leave it: no split that was tried makes a measurable difference.');
 });
 
 test('an estimate has one digit', () => {

@@ -1,5 +1,5 @@
 import { expect, type Locator } from '@playwright/test';
-import { test, unfold } from './lab';
+import { test, unfold, type Lab } from './lab';
 
 /** Scrolls the panel, not the list, with the pointer elsewhere: how far down a list stands depends on what is above it, and what
  * comes under the pointer is lit in the place of what is pinned. */
@@ -7,6 +7,8 @@ async function intoSight(list: Locator): Promise<void> {
   await list.page().mouse.move(0, 0);
   await list.evaluate(element => element.scrollIntoView({ block: 'center' }));
 }
+
+const exp = (lab: Lab): Locator => lab.section('Clusters').getByRole('treeitem', { name: /^p = np\.exp\(z\), line 4/ });
 
 /** One cell walked through, as somebody does who wants to know why, to change it, and to keep the change. */
 test('from a line to its machine code, from a value to what its fusion is worth, from a run to the one before', async ({
@@ -52,13 +54,23 @@ test('from a line to its machine code, from a value to what its fusion is worth,
 
   await test.step('the keyboard asks what if; both plans are measured, and the answer advises', async () => {
     await lab.unfold('Clusters');
-    const exp = lab.section('Clusters').getByRole('treeitem', { name: /^p = np\.exp\(z\), line 4/ });
-    await exp.focus();
+    await exp(lab).focus();
     await page.keyboard.press('x');
     const card = lab.panel.getByRole('dialog', { name: /^np\.exp\(z\), p · line 4/ });
     await expect(card).toContainText('f64[4000,32] → f64[4000,32]');
     await page.waitForTimeout(400); // what the pointer had left is closed by now; this card the keyboard asked for
     await expect(card).toBeVisible();
+    const [inner, outer] = [await card.boundingBox(), await lab.panel.evaluate(panel => panel.clientWidth)];
+    const { x = 0 } = (await lab.panel.boundingBox()) ?? {};
+    expect((inner?.x ?? 1e9) + (inner?.width ?? 0), 'nothing of it is cut off').toBeLessThanOrEqual(x + outer + 1);
+    await page
+      .locator('.jp-NotebookPanel-toolbar')
+      .first()
+      .click({ position: { x: 2, y: 2 } });
+    await expect(card, 'a click elsewhere closes it').toBeHidden();
+    await exp(lab).focus();
+    await page.keyboard.press('x');
+    await expect(card).toContainText('Enter starts the one that is framed');
     await card.getByRole('button', { name: /^Split (p|np\.exp\(z\)) from / }).click();
     const section = lab.section('What-if');
     const answer = section.locator('.jl-card[data-state=done]').first();
@@ -73,6 +85,19 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await section.getByRole('button', { name: 'Show as a table' }).click();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('time');
     await expect(answer.getByRole('img')).toHaveCount(0);
+  });
+
+  await test.step('what a fact speaks of comes into sight, and nothing that comes under the pointer opens', async () => {
+    const verdict = lab.section('Verdict');
+    await expect(verdict.getByRole('button', { name: 'none run by NumPy' })).toHaveCount(0); // there is nothing to show
+    await verdict.getByRole('button', { name: /^\d+ kernels?$/ }).click();
+    await expect(lab.section('Clusters').locator('[data-kind=kernel]').first()).toBeInViewport();
+    await page.waitForTimeout(700);
+    await expect(lab.panel.locator('.jl-hover-card')).toBeHidden();
+    await exp(lab).hover();
+    await expect(lab.panel.locator('.jl-hover-card')).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(lab.panel.locator('.jl-hover-card')).toBeHidden();
   });
 
   await test.step('a run is named, the cell runs again, and the two are compared', async () => {

@@ -11,7 +11,7 @@ export interface MenuItem {
 
 /** Opens a menu below a button: arrows move in it, Escape and Tab close it, and the button has the keyboard again. */
 export function openMenu(button: HTMLElement, label: string, items: readonly (MenuItem | string)[]): void {
-  const menu = h('div.jl-menu', { role: 'menu', 'aria-label': label });
+  const menu = h('div.jl-menu', { role: 'menu', 'aria-label': label, tabindex: -1 });
   const close = (refocus: boolean): void => {
     document.removeEventListener('pointerdown', outside, true);
     menu.remove();
@@ -43,6 +43,7 @@ export function openMenu(button: HTMLElement, label: string, items: readonly (Me
   button.setAttribute('aria-expanded', 'true');
   button.after(menu);
   document.addEventListener('pointerdown', outside, true);
+  menu.focus(); // where nothing in it can be chosen
   move(1);
 }
 

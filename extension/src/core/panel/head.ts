@@ -73,7 +73,7 @@ export class Head {
           run: () => this.own.compare(run)
         };
       });
-      openMenu(button, 'Runs of this cell', items.length ? items : ['No earlier runs.']);
+      openMenu(button, 'Runs of this cell', items.length ? [KEPT, ...items] : ['No earlier runs.']);
     };
     const label = `Run ${history.run}. Compare with an earlier run`;
     const named = { 'data-jl-head': 'runs', ...CLOSED, 'aria-label': label, onclick: open };
@@ -98,6 +98,8 @@ export class Head {
   private readonly status = h('span.jl-muted.jl-status');
   private shown = '';
 }
+
+const KEPT = 'The last run is shown; of earlier ones the times are kept.';
 
 /** A button whose menu is not open. */
 const CLOSED = { 'aria-haspopup': 'menu', 'aria-expanded': 'false' };

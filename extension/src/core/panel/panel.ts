@@ -21,6 +21,12 @@ import { Card } from '../sections/whatif/card';
 
 addIcons(PANEL_ICONS);
 
+/** What a fact of the verdict speaks of, where that is a part of the clusters. */
+const IN_CLUSTERS = new Map([
+  ['kernel', '[data-kind=kernel]'],
+  ['memory', '.jl-details']
+]);
+
 /** The whole panel: head, verdict, sections, and what it says when there is nothing to show. */
 export class PanelView {
   readonly element: HTMLElement;
@@ -47,7 +53,7 @@ export class PanelView {
     this.opened = new OpenSections(this.sections, actions, options.main !== undefined);
     this.opened.atFirst('');
     this.verdict = new VerdictView(
-      id => void this.jump(id),
+      (id, of = '') => void (IN_CLUSTERS.has(of) ? this.jumpInto(IN_CLUSTERS.get(of) ?? '') : this.jump(id)),
       moreOfVerdict(() => actions?.kernel ?? null),
       id => {
         this.selection.togglePin(id);
@@ -164,6 +170,18 @@ export class PanelView {
     const view = await part.view.load();
     element.scrollIntoView({ block: 'start' });
     return view;
+  }
+
+  /** The first thing of its kind among the clusters, opened, with the others below it; where there is none, the clusters. */
+  private async jumpInto(kind: string): Promise<void> {
+    await this.jump('clusters');
+    requestAnimationFrame(() => {
+      const found = this.element.querySelector<HTMLElement>(`.jl-clusters ${kind}`);
+      if (found instanceof HTMLDetailsElement) {
+        found.open = true;
+      }
+      found?.scrollIntoView({ block: 'start' });
+    });
   }
 
   private context(): SectionContext {

@@ -33,7 +33,14 @@ export function addKernel(
   if (isMixed(node)) {
     pen.shapes.push(band);
   }
-  const time = kernel.seconds === null ? '' : duration(kernel.seconds);
+  const took = kernel.seconds === null ? '' : duration(kernel.seconds);
+  const [leftFacts, moved] = kernelFacts(part, width > 330);
+  let [time, rightFacts] = [took, moved];
+  // eslint-disable-next-line no-unused-labels
+  KERNEL: if (pen.options.heat?.figure) {
+    // a widget has no choice of what is shown
+    [time, rightFacts] = [moved, took];
+  }
   pen.words(x + 12, top + 17, kernel.name, 'name', 'text');
   const used = 12 + measure(kernel.name, 'name') + 8;
   const where = lines(kernel.lines);
@@ -41,7 +48,6 @@ export function addKernel(
     pen.words(x + used, top + 17, where, 'note', 'muted');
   }
   pen.words(x + width - 8, top + 17, time, 'name', 'text', 'right');
-  const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
   at = top + 32;
   if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
     pen.words(x + 12, at, leftFacts, 'note', 'muted');

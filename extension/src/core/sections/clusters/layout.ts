@@ -1,4 +1,4 @@
-import { duration, lineRanges, lines, sentence, some, whereOf } from '../../base/format';
+import { duration, joined, lineRanges, lines, sentence, some, whereOf } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Statement } from '../../report/report';
 import {
@@ -135,7 +135,17 @@ class Spine extends Pen {
     const frame = box(left + 0.5, top + 0.5, width, 0, { ...form, fill: 'bg', tint: ink, stroke: ink, ...lit });
     this.shapes.push(frame);
     const bands = this.shapes.length;
-    const time = node.seconds === null ? '' : duration(node.seconds);
+    const took = node.seconds === null ? '' : duration(node.seconds);
+    let share = wholeSeconds && node.seconds !== null ? node.seconds / wholeSeconds : null;
+    let time = took;
+    // eslint-disable-next-line no-unused-labels
+    KERNEL: if (this.options.heat !== undefined) {
+      // a widget has no choice of what is shown
+      const { heat } = this.options;
+      const moved = (node.cluster?.bytesRead ?? 0) + (node.cluster?.bytesWritten ?? 0) || null;
+      share = heat?.share({ seconds: node.seconds, bytes: moved }) ?? null;
+      time = heat?.figure?.(moved) ?? took;
+    }
     const timeWidth = time && measure(time, 'name');
     const name = clip(node.name, width - 48 - (timeWidth || 0), 'name', measure);
     if (isHost) {
@@ -151,12 +161,8 @@ class Spine extends Pen {
     this.words(left + width - 8, top + 17, time, 'name', 'text', 'right');
 
     let y = top + 32;
-    const moved = (node.cluster?.bytesRead ?? 0) + (node.cluster?.bytesWritten ?? 0) || null;
-    const { heat } = this.options;
-    const byTime = wholeSeconds && node.seconds !== null ? node.seconds / wholeSeconds : null;
-    const share = heat === undefined ? byTime : (heat?.share({ seconds: node.seconds, bytes: moved }) ?? null);
     const bar = share !== null && width > 240 ? 64 : 0;
-    const rows = isHost ? hostFacts(node) : [clusterFacts(node)];
+    const rows = isHost ? hostFacts(node) : [joined(' · ', time !== took && took, clusterFacts(node))];
     rows.forEach((text, index) => {
       for (const row of wrap(text, width - 38 - (bar ? bar + 10 : 0), 'note', measure)) {
         this.words(left + 28, y, row, 'note', isHost && index === 0 ? 'text' : 'muted');

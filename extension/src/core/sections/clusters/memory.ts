@@ -71,9 +71,13 @@ export class MemoryFold {
           h(
             'li',
             h(
-              'div.jl-told-head',
-              h('button.jl-link', { onclick: () => this.pin(value) }, name),
-              h('span.jl-muted.jl-grow', where),
+              'div.jl-stored-head',
+              h(
+                'span',
+                h('button.jl-link.jl-inline', { onclick: () => this.pin(value) }, name),
+                ' ',
+                h('span.jl-muted', where)
+              ),
               h('span', size)
             ),
             why

@@ -70,7 +70,7 @@ export function layoutOperations(
       }
       const lit = linked?.ops.has(idOf(op.name, op.plan)) === true && linked.ops.has(idOf(input, op.plan));
       if (lit || ops.length <= FEW || Math.abs(to.row - from.row) <= 1) {
-        arrows[lit ? 1 : 0].push(arrow(from, to, lit ? 'link' : 'line2'));
+        arrows[lit ? 1 : 0].push(arrow(from, to, lit ? 'link' : 'line2', x + NUMBERS - 5));
       }
     }
   }
@@ -209,7 +209,8 @@ function place(
   return [rows, chips];
 }
 
-function arrow(from: Chip, to: Chip, ink: Ink): Shape {
+/** Between rows, and past whole rows along `lane`: no arrow crosses an operation. */
+function arrow(from: Chip, to: Chip, ink: Ink, lane: number): Shape {
   const middle = from.y + 9;
   if (from.row === to.row && to.column === from.column + 1) {
     const path = `M${from.x + from.width + 2} ${middle}H${to.x - 2}`;
@@ -224,8 +225,10 @@ function arrow(from: Chip, to: Chip, ink: Ink): Shape {
   const [startX, endX] = [from.x + offset, to.x + offset];
   const [startY, endY] = [from.y + 19, to.y - 2];
   const half = (startY + endY) / 2;
-  const path =
-    Math.abs(startX - endX) < 2
+  const isFar = Math.abs(to.row - from.row) > 1;
+  const path = isFar
+    ? `M${startX} ${startY}v1.5H${lane}V${endY - 4}H${endX}V${endY}`
+    : Math.abs(startX - endX) < 2
       ? `M${endX} ${startY}V${endY}`
       : `M${startX} ${startY}C${startX} ${half + 3} ${endX} ${half - 4} ${endX} ${endY}`;
   return { shape: 'stroke', path, ink, arrow: { x: endX, y: to.y - 1, to: 'down' } };

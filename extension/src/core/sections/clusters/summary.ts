@@ -1,4 +1,4 @@
-import { joined, lines, some } from '../../base/format';
+import { joined, some } from '../../base/format';
 import type { Report } from '../../report/report';
 import type { FlowNode } from './map/boxes';
 import { clusterCount, flowOf } from './flow';
@@ -14,7 +14,7 @@ export function summaryOf(report: Report): string {
     .reduce((sum, boundaries) => sum + new Set(boundaries.map(({ producer }) => producer)).size, 0);
   const clusters = nodes.filter(node => node.cluster !== null);
   const slow = slowestCluster(clusters);
-  const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
+  const heavy = slow?.seconds && clusters.length > 1 ? `most time: ${slow.name}` : '';
   const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
   const told = [apart && isWhole ? `${some(apart, 'value')} stored between kernels` : '', heavy];
   return joined(' · ', ...told) || clusterCount(report);

@@ -13,6 +13,8 @@ export interface MoreOfVerdict {
   calls(report: Report): HTMLElement | null;
   /** `pin` lights lines wherever they are shown. */
   slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
+  /** What memory traffic there was; goes to the arrays that are stored. */
+  moved(text: string, jump: (section: string, of: string) => void): HTMLElement;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
   /** What the kernel can find out when it is asked to; null where nothing. */
@@ -48,6 +50,10 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
       icon('clock'),
       share < 0.995 ? `${said}, ${percent(share)}` : said
     );
+  },
+  moved: (text, jump) => {
+    const title = 'Counted by the cost model: each element once';
+    return h('button.jl-fact.jl-muted', { title, onclick: () => jump('clusters', 'memory') }, text);
   },
   notes: ({ verdict, cell }) =>
     [

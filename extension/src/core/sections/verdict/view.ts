@@ -17,9 +17,9 @@ const STATEMENT = 'Statements that Python ran';
 export class VerdictView {
   readonly element = h('section.jl-verdict', { 'aria-label': 'Verdict' });
 
-  /** `jump` opens the section that a fact speaks of. */
+  /** `jump` opens the section that a fact speaks of; `of` is what it speaks of there. */
   constructor(
-    private readonly jump: (section: string) => void,
+    private readonly jump: (section: string, of?: string) => void,
     /** Null where there is too little room for a script that has it. */
     private readonly more: MoreOfVerdict | null = null,
     private readonly pin: (id: string) => void = () => undefined
@@ -97,17 +97,19 @@ export class VerdictView {
   private facts(report: Report): HTMLElement {
     const { verdict } = report;
     const fact = (name: IconName, text: string, section: string, title: string, kind = ''): HTMLElement =>
-      h('button', { class: `jl-fact ${kind}`, title, onclick: () => this.jump(section) }, icon(name), text);
+      h('button', { class: `jl-fact ${kind}`, title, onclick: () => this.jump(section, name) }, icon(name), text);
+    const none = (text: string, title: string): HTMLElement => h('span', { title }, icon('ok'), ' ', text);
+    const moved = movedText(report);
     return h(
       'div.jl-facts',
       verdict.clusters > 0 && fact('cluster', some(verdict.clusters, 'cluster'), 'clusters', CLUSTER),
       verdict.kernels > 0 && fact('kernel', some(verdict.kernels, 'kernel'), 'clusters', KERNEL),
       verdict.host > 0
         ? fact('host', `${verdict.host} run by NumPy`, 'clusters', HOST, 'jl-is-host')
-        : fact('ok', 'none run by NumPy', 'clusters', HOST),
+        : none('none run by NumPy', HOST),
       verdict.retraces > 0
         ? fact('retrace', some(verdict.retraces, 'retrace'), 'retraces', RETRACE, 'jl-is-retrace')
-        : fact('ok', 'no retraces', 'retraces', RETRACE),
+        : none('no retraces', RETRACE),
       verdict.statements > 0 &&
         fact(isPythons(report) ? 'host' : 'no', pythonText(report), 'clusters', STATEMENT, 'jl-is-host'),
       verdict.loops > 0 &&
@@ -117,9 +119,10 @@ export class VerdictView {
           `${some(verdict.loops, 'loop')} not rolled`
         ),
       this.more?.calls(report),
-      movedText(report) &&
-        h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, movedText(report)),
-      this.more?.slowest(report, this.pin)
+      this.more?.slowest(report, this.pin),
+      moved &&
+        (this.more?.moved(moved, this.jump) ??
+          h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, moved))
     );
   }
 

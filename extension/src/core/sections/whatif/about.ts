@@ -14,7 +14,8 @@ export function fillCard(
   report: Report,
   { selection: { links }, kernel }: SectionContext,
   id: string,
-  ask: (ask: Ask) => void
+  ask: (ask: Ask) => void,
+  byKey: boolean
 ): boolean {
   const about = links && askable(report, links, id);
   if (!links || !about || (about.asks.length === 0 && links.of(id).kind !== 'op')) {
@@ -38,7 +39,7 @@ export function fillCard(
       about.asks.length === 0
         ? about.hint
         : kernel
-          ? `${about.asks.length > 1 ? 'Each builds' : 'Builds'} both plans and measures them.`
+          ? `${about.asks.length > 1 ? 'Each builds' : 'Builds'} both plans and measures them.${byKey ? ' Enter starts the one that is framed; arrows choose.' : ''}`
           : 'Measuring needs the kernel that ran this cell.'
     )
   );

@@ -1,4 +1,4 @@
-import { focusNext, h, on, takeKey } from '../../base/dom';
+import { consume, focusNext, h, on, takeKey } from '../../base/dom';
 import type { Report } from '../../report/report';
 import type { SectionContext } from '../../panel/section';
 import type { Ask } from './ask';
@@ -22,15 +22,18 @@ export class Card {
     root.append(this.element);
     on(root, {
       pointermove: event => {
+        const hasMoved = event.clientX !== this.at[0] || event.clientY !== this.at[1];
         this.at = [event.clientX, event.clientY];
         this.over = event.target instanceof Element ? event.target : null;
-      },
-      pointerdown: event => {
-        if (!this.element.contains(event.target as Node)) {
-          this.close();
+        if (hasMoved && this.hasScrolled) {
+          this.hasScrolled = false;
+          this.follow();
         }
       }
     });
+    root.addEventListener('scroll', this.scrolled, true);
+    document.addEventListener('pointerdown', this.outside, true);
+    document.addEventListener('keydown', this.escape, true);
     on(this.element, {
       pointerenter: () => clearTimeout(this.timer),
       pointerleave: () => this.later(() => this.close(), GRACE_MS),
@@ -55,6 +58,9 @@ export class Card {
 
   dispose(): void {
     clearTimeout(this.timer);
+    this.root.removeEventListener('scroll', this.scrolled, true);
+    document.removeEventListener('pointerdown', this.outside, true);
+    document.removeEventListener('keydown', this.escape, true);
     for (const end of this.ends) {
       end();
     }
@@ -66,7 +72,7 @@ export class Card {
     if (this.element.contains(document.activeElement)) {
       return; // the keyboard asked for it
     }
-    if (id === null || !this.over?.closest(PLACES)) {
+    if (id === null || this.hasScrolled || !this.over?.closest(PLACES)) {
       this.later(() => this.close(), GRACE_MS);
     } else if (id !== this.shown) {
       this.later(() => {
@@ -95,7 +101,7 @@ export class Card {
       this.close();
       context.selection.question.emit({ ask, from: root });
     };
-    if (!report || !about?.fillCard(this.element, report, context, id, ask)) {
+    if (!report || !about?.fillCard(this.element, report, context, id, ask, isMenu)) {
       this.close();
       return;
     }
@@ -109,8 +115,8 @@ export class Card {
   /** Within the panel, below the point; above it where there is no room. */
   private place(x: number, y: number): void {
     const frame = this.root.getBoundingClientRect();
-    const wide = Math.min(WIDE, frame.width - 16);
-    const left = Math.max(8, Math.min(x - frame.left, frame.width - wide - 8));
+    const room = this.root.clientWidth; // beside what scrolls
+    const left = Math.max(8, Math.min(x - frame.left, room - Math.min(WIDE, room - 16) - 8));
     const tall = this.element.offsetHeight;
     const fits = y + tall <= Math.min(frame.bottom, window.innerHeight);
     const top = fits ? y : Math.max(frame.top, y - tall - 34);
@@ -137,11 +143,36 @@ export class Card {
     takeKey(event, { ...arrows, Escape: leave, Tab: leave });
   }
 
+  /** What comes under the pointer because the panel moved is not pointed at. */
+  private readonly scrolled = (event: Event): void => {
+    this.hasScrolled ||= !this.element.contains(event.target as Node);
+  };
+
+  private readonly outside = (event: Event): void => {
+    if (!this.element.contains(event.target as Node)) {
+      this.close();
+    }
+  };
+
+  /** From wherever the keyboard is; within the card its own keys say where it goes then. */
+  private readonly escape = (event: KeyboardEvent): void => {
+    const target = event.target as Node;
+    if (event.key !== 'Escape' || this.element.hidden || this.element.contains(target)) {
+      return;
+    }
+    this.close();
+    if (this.root.contains(target)) {
+      consume(event); // what is pinned stays
+    }
+  };
+
   readonly element = h('div.jl-hover-card', { role: 'dialog', 'aria-label': 'About this', hidden: true });
   private readonly ends: (() => void)[];
   private at: [number, number] = [0, 0];
   private over: Element | null = null;
   private anchor: Element | null = null;
   private shown: string | null = null;
+  /** Since the pointer has moved last. */
+  private hasScrolled = false;
   private timer = 0;
 }

@@ -4,7 +4,7 @@ import { copyLine, h, icon } from '../../base/dom';
 import { duration, joined, lines, sentence, some } from '../../base/format';
 import { isOpen, waitsText, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
-import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
+import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepAdvice, sweepRows } from './layout';
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '../../report/answers';
 
 const MOST_MOVED = 2;
@@ -194,6 +194,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
       h('b.jl-grow', 'Sweep: each fused pair of operations split once'),
       h('span.jl-note.jl-muted', `${tried}, ${duration(sweep.seconds)}`)
     ),
+    h('div', h('b', coded(sweepAdvice(sweep)))),
     h(
       'table',
       { 'aria-label': 'Splits, most time lost first' },
@@ -201,7 +202,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
         'thead.jl-hidden',
         h(
           'tr',
-          ['edge', 'line', 'time lost', 'change'].map(name => h('th', name))
+          ['edge', 'time lost', 'change'].map(name => h('th', name))
         )
       ),
       h(
@@ -210,8 +211,12 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
           h(
             'tr',
             { title: edge.change.word },
-            h('td', coded(edge.title || `${edge.producer} · ${edge.consumer}`)),
-            h('td.jl-muted', lines(edge.lines)),
+            h(
+              'td',
+              coded(edge.title || `${edge.producer} · ${edge.consumer}`),
+              ' ',
+              h('span.jl-muted', linesBeside(edge.title, edge.lines).replace(' ', '\u00a0'))
+            ),
             number(lost(edge.beforeSeconds, edge.afterSeconds)),
             number(byPercent(edge.change.ratio))
           )
@@ -219,7 +224,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
         others > 0 &&
           h(
             'tr',
-            h('td', { colspan: 2 }, rows.length ? some(others, 'other split') : some(others, 'edge')),
+            h('td', rows.length ? some(others, 'other split') : some(others, 'edge')),
             h('td.jl-number', { colspan: 2 }, 'no measurable change')
           )
       )

@@ -1,4 +1,4 @@
-import { bytes, duration, fileName, joined, lines, some } from '../../base/format';
+import { bytes, duration, fileName, joined, lines, sentence, some } from '../../base/format';
 import { box, words, type Ink, type Measure, type Paint, type Picture, type Shape } from '../../base/shapes';
 import type { Answer, PathStep, Side, Sweep } from '../../report/answers';
 
@@ -69,6 +69,21 @@ export function movedRows({ before, after }: Answer): [string, string, string][]
 export function sweepRows(sweep: Sweep): { rows: Sweep['edges']; others: number } {
   const rows = sweep.edges.filter(({ change }) => change.significant);
   return { rows, others: Math.max(0, sweep.tried - rows.length) };
+}
+
+/** Pure: what to do, in one sentence: the split that saves most, else that the fusions are worth it. */
+export function sweepAdvice(sweep: Sweep): string {
+  const { rows } = sweepRows(sweep);
+  const best = rows.filter(({ change }) => change.ratio < 1).sort((a, b) => a.change.ratio - b.change.ratio)[0];
+  if (best) {
+    const saved = duration(best.beforeSeconds - best.afterSeconds);
+    return sentence(`${best.title || `Split ${best.producer} from ${best.consumer}`}: it saves ${saved} in every run`);
+  }
+  const tried = sweep.tried < sweep.total ? 'split that was tried' : 'split';
+  const worst = rows[0];
+  return worst
+    ? `Keep the fusions: no ${tried} saves time, and the worst one loses ${duration(worst.afterSeconds - worst.beforeSeconds)}.`
+    : `Leave it: no ${tried} makes a measurable difference.`;
 }
 
 /** "+5.3 ms" */

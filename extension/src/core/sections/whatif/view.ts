@@ -122,10 +122,7 @@ export class WhatIfView implements SectionView {
             icon('cut'),
             this.sweepLabel(plan)
           ),
-          h(
-            'span.jl-note.jl-muted',
-            kernel ? 'Splits each fused pair of operations once and ranks them by the time lost.' : NEEDS_KERNEL
-          )
+          h('span.jl-note.jl-muted', kernel ? SWEEP : NEEDS_KERNEL)
         )
     );
   }
@@ -286,6 +283,10 @@ export class WhatIfView implements SectionView {
   private live = false;
   private width = 0;
 }
+
+/** As SWEEP_SECONDS of jitlab/api/whatif/whatif.py. */
+const SWEEP =
+  'Splits each fused pair of operations once and ranks them by the time lost. Builds and measures each: up to 20 s.';
 
 /** Notes whether somebody who asked has gone on to something else in the panel: then the answer does not take them away. */
 class Wait {

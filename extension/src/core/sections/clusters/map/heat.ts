@@ -1,3 +1,4 @@
+import { bytes as sizeOf } from '../../../base/format';
 import type { Flow } from '../flow';
 import type { TreeNode } from '../tree';
 
@@ -11,6 +12,8 @@ export interface Heat {
   of(box: Pick<TreeNode, 'seconds' | 'bytes'>): number | null;
   /** Without the curve that makes small parts visible. */
   share(box: Pick<TreeNode, 'seconds' | 'bytes'>): number | null;
+  /** What stands beside a name in place of its time. */
+  figure?: (bytes: number | null) => string;
 }
 
 export function heatOf(kind: HeatKind, flow: Flow): Heat | null {
@@ -28,6 +31,7 @@ export function heatOf(kind: HeatKind, flow: Flow): Heat | null {
   return {
     kind,
     share,
+    ...(kind === 'bytes' && { figure: moved => sizeOf(moved ?? 0) }),
     of: box => {
       const part = share(box);
       return part === null ? null : Math.sqrt(part);

@@ -293,22 +293,26 @@ class Painter {
       this.selvage(box, x, y, 4, height, 3);
     }
     const seen = this.seen(x, y, width, height);
-    const [left, room] = isOp ? [seen.x + 8, seen.width - 14] : [seen.x + 13, seen.width - 20];
     const middle = seen.y + seen.height / 2;
-    if (height < 10.5 || room < 12) {
-      this.wait(box, x, y, width, height);
-      return;
-    }
     if (isOp) {
-      const type = lit && height >= 16 ? 'name' : height >= 16 ? 'body' : 'note';
       const whole = box.name + (box.kind === 'loop' ? bodyOf(box) : '');
-      if (view.scale < CLOSE && room < LEAST_PART * look.measure(whole, type)) {
+      // At its own size where that fits, else smaller, and closer to the rim.
+      const most = seen.width - (seen.width < 40 ? 4 : 8);
+      const large = lit ? 'name' : 'body';
+      const type = height >= 16 && look.measure(whole, large) <= most ? large : 'note';
+      const room = Math.min(most, look.measure(whole, type));
+      if (height < 10.5 || (view.scale < CLOSE && room < LEAST_PART * look.measure(whole, type))) {
         this.wait(box, x, y, width, height);
         return;
       }
-      const name = shorten(whole, room, type, look.measure);
+      const left = seen.x + Math.min(8, (seen.width - room) / 2);
       this.words.take({ x: left, y: middle - 6, width: room, height: 13 });
-      write(context, name, left, middle + 4, look.theme.fonts[type], inks.text);
+      write(context, shorten(whole, room, type, look.measure), left, middle + 4, look.theme.fonts[type], inks.text);
+      return;
+    }
+    const [left, room] = [seen.x + 13, seen.width - 20];
+    if (height < 10.5 || room < 12) {
+      this.wait(box, x, y, width, height);
       return;
     }
     const two = height >= 28;

@@ -27,7 +27,7 @@ export class Tools {
       'div.jl-graph-tools',
       find.element,
       this.searchButton,
-      h('span.jl-heat', { role: 'group', 'aria-label': 'Heat' }, h('span', 'heat'), this.heatButtons),
+      h('span.jl-heat', { role: 'group', 'aria-label': 'Heat' }, h('span', 'show:'), this.heatButtons),
       this.mapButton
     );
   }
