@@ -1,6 +1,6 @@
 import { duration, joined, lines, sentences, some } from '../../base/format';
 import type { Boundary, Operation } from '../../report/report';
-import { box, type Ink, type Mark } from '../../base/shapes';
+import { box, type Ink, type Mark, type Paint } from '../../base/shapes';
 import { isMixed, type FlowKernel, type FlowNode } from './map/boxes';
 import { layoutOperations } from './operations';
 import type { Pen } from './map/pen';
@@ -20,13 +20,17 @@ export function addKernel(
   const { kernel } = part;
   const { measure, linked } = pen.options;
   const kernelId = pen.idOf(kernel.name, kernel.plan);
-  const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernelId);
   let at = index > 0 || part.boundaries.length ? addBoundaries(pen, part.boundaries, x, y, width) : y;
   const scope = scopeOf(part.ops);
   const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
   at += scope ? (scope === before ? 8 : 18) : 4;
   const top = at;
-  const rim = litKernel ? ({ stroke: 'link', thickness: 2 } as const) : { stroke: mark, thickness: 1.25 };
+  let rim: Paint = { stroke: mark, thickness: 1.25 };
+  // eslint-disable-next-line no-unused-labels
+  KERNEL: if (linked?.kind === 'kernel' && linked.kernels.has(kernelId)) {
+    // in a widget nothing is linked
+    rim = { stroke: 'link', thickness: 2 };
+  }
   const frame = box(x + 0.5, top + 0.5, width - 1, 0, { radius: 3, fill: 'bg', ...rim });
   const band = box(x + 1, top + 1, 5, 0, { mark });
   pen.shapes.push(frame);

@@ -11,6 +11,7 @@ import {
   type Ink,
   type Item,
   type Mark,
+  type Paint,
   type Picture
 } from '../../base/shapes';
 import { bandsOf, isMixed, type FlowEdge, type FlowNode } from './map/boxes';
@@ -131,7 +132,12 @@ class Spine extends Pen {
     const { left, boxWidth: width } = this;
     const top = this.y;
     const form = isHost ? { radius: 0, thickness: 1.5 } : { radius: 3, thickness: 1 };
-    const lit = isLit(this.options.linked, node) ? ({ stroke: 'link', thickness: 2 } as const) : {};
+    let lit: Paint = {};
+    // eslint-disable-next-line no-unused-labels
+    KERNEL: if (isLit(this.options.linked, node)) {
+      // in a widget there is no other view that could link to it
+      lit = { stroke: 'link', thickness: 2 };
+    }
     const frame = box(left + 0.5, top + 0.5, width, 0, { ...form, fill: 'bg', tint: ink, stroke: ink, ...lit });
     this.shapes.push(frame);
     const bands = this.shapes.length;
