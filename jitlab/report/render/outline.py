@@ -112,18 +112,19 @@ class Outline:
     repeated: str = ""  # what a loop took, where loops were asked for
     pays: str = ""  # when the compiling has paid for itself
     faster: str = ""  # "about 4.9 × faster", "no measurable difference from NumPy"; "" until NumPy was measured
+    beside: str = ""  # what to know of that factor: how NumPy's side was taken, what other programs did
 
     @property
     def heads(self) -> tuple[str, ...]:
         """What is read first, a line each: what the user waited for, how that is beside NumPy, what was compiled."""
         by_numpy = f"NumPy {units.duration(self.numpy_seconds)}" if self.numpy_seconds is not None else ""
         if not self.waited:  # of a report that another version wrote
-            beside = ", ".join(filter(None, (by_numpy, self.faster)))
-            took = self.took + (f" ({beside})" if beside else "")
+            numpy = ", ".join(filter(None, (by_numpy, self.faster)))
+            took = self.took + (f" ({numpy})" if numpy else "")
             line = " · ".join(filter(None, (self.lead, *self.counts, took)))
             return tuple(filter(None, (self.settled, line, self.repeated)))
-        beside = ", ".join(filter(None, (self.faster, by_numpy)))
-        paid = "; ".join(filter(None, (beside, self.pays)))
+        faster = ", ".join(filter(None, (self.faster, by_numpy)))
+        paid = "; ".join(filter(None, (faster, self.pays, self.beside)))
         lines = self.waited, self.settled, self.repeated, paid, " · ".join((self.lead, *self.counts))
         return tuple(filter(None, lines))
 
@@ -160,7 +161,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         waited=clean(waited.get("text", "")), repeated=clean(repeated.get("text", "")),
         settled=clean((verdict.get("settled") or {}).get("text", "")),
         pays=clean((waited.get("pays") or {}).get("text", "")),
-        faster="; ".join(clean(speed[key]) for key in ("text", "note") if speed.get(key)),
+        faster=clean(speed.get("text", "")), beside=clean(speed.get("note") or ""),
     )  # fmt: skip
 
 
