@@ -21,6 +21,19 @@ test('a small graph is in the middle at its own size, a large one is shrunk, a t
   assert.equal(camera.y, 0);
 });
 
+test('a graph is first seen large enough to be read, from its corner; one that is far too large as a whole', () => {
+  const camera = new Camera();
+  camera.begin({ width: 200, height: 100 }, screen);
+  near(camera.toScreen({ x: 100, y: 50 }), 200, 150);
+  camera.begin({ width: 800, height: 200 }, screen);
+  assert.equal(camera.scale, 0.75);
+  near(camera.toScreen({ x: 0, y: 100 }), 8, 150);
+  camera.begin({ width: 480, height: 700 }, screen);
+  near(camera.toScreen({ x: 240, y: 0 }), 200, 8);
+  camera.begin({ width: 3840, height: 100 }, screen);
+  assert.equal(camera.scale, 0.1);
+});
+
 test('what is under the pointer stays there while the picture is zoomed, as far as that goes', () => {
   const camera = new Camera();
   camera.pan(30, -20);

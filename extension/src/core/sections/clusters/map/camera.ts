@@ -3,6 +3,15 @@ import type { Viewport } from './scene-draw';
 
 const CLOSEST = 2;
 const FARTHEST = 0.01;
+/** From here on names have room in their boxes. */
+const READABLE = 0.75;
+/** What would be smaller than this is no graph to be read, but to be looked at as a whole. */
+const LEAST_READ = 0.3;
+
+/** Pure: the scale at which a graph is first seen that would fit in at this one. */
+export function firstScale(fit: number): number {
+  return fit < LEAST_READ ? fit : Math.max(fit, READABLE);
+}
 
 interface Point {
   x: number;
@@ -32,6 +41,18 @@ export class Camera implements Viewport {
     this.x = scene.width / 2 - wide / 2;
     this.y = scene.height < tall ? middle : Math.min(middle, Math.max(-8 / this.scale, 0));
     this.fitted = true;
+  }
+
+  /** As much of the scene as can be read, from its left upper corner; of a large one the whole. */
+  begin(scene: Size, screen: Size): void {
+    this.fit(scene, screen);
+    const scale = firstScale(this.scale);
+    if (scale > this.scale) {
+      const from = (whole: number, room: number): number =>
+        whole * scale > room - 16 ? -8 / scale : (whole - room / scale) / 2;
+      this.scale = scale;
+      [this.x, this.y] = [from(scene.width, screen.width), from(scene.height, screen.height)];
+    }
   }
 
   pan(dx: number, dy: number): void {

@@ -1,6 +1,6 @@
 import { CanvasView } from '../../../base/canvas';
 import { h, isChord, on, takeKey } from '../../../base/dom';
-import { Camera } from './camera';
+import { Camera, firstScale } from './camera';
 import { Layouter } from './layouter';
 import type { Found } from './lit';
 import { MapItems } from './map-items';
@@ -107,13 +107,14 @@ export class MapView {
     const { scene } = this;
     const { width, most, least } = this.room;
     const shrunk = scene?.ready ? Math.min(1, (width - 16) / Math.max(1, scene.width)) : 1;
-    const wanted = scene?.ready ? Math.ceil(scene.height * shrunk) + 24 : least;
+    const wanted = scene?.ready ? Math.ceil(scene.height * firstScale(shrunk)) + 24 : least;
     const height = Math.max(least, Math.min(most, wanted));
     if (width !== this.width || height !== this.height) {
       [this.width, this.height] = [width, height];
       this.element.style.height = `${height}px`;
-      if (this.camera.fitted) {
-        this.fit();
+      if (this.camera.fitted && scene) {
+        this.camera.begin(scene, this);
+        this.schedule();
       }
     }
   }
@@ -306,7 +307,7 @@ export class MapView {
     if (place) {
       place();
     } else if (this.camera.fitted) {
-      this.fit();
+      this.camera.begin(scene, this);
     }
     this.render();
   }
