@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { layoutRoofline } from '../src/core/sections/roofline/layout';
-import { flopRate, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/points';
+import { flopRate, meaningOf, rooflineOf, roofAt, roofText } from '../src/core/sections/roofline/points';
 import softmax from './fixtures/softmax.json';
 import { areaOf, measure, misplaced, report } from './helpers';
 
@@ -32,6 +32,22 @@ test('a kernel stands below the roof by what it reaches, and above it is in the 
   );
   assert.deepEqual(others, ['k3']);
   assert.deepEqual([roofAt({ bytesPerSecond: 1e10, flopsPerSecond: 1e11 }, 1), flopRate(2.5e10)], [1e10, '25 GFLOP/s']);
+});
+
+test('the slowest mark is said in words: what it reaches, of what, or that its bytes come from the caches', () => {
+  const roof = rooflineOf(planted(PEAKS));
+  const of = (name: string) => meaningOf({ ...roof, points: roof.points.filter(point => point.name === name) });
+  assert.equal(
+    meaningOf(roof),
+    'k1 runs at 25 GFLOP/s of the 100 GFLOP/s that arithmetic allows at 100 operations a byte.'
+  );
+  assert.equal(of('k0'), 'k0 runs at 5 GFLOP/s of the 10 GFLOP/s that memory allows at 1 operations a byte.');
+  const cached = 'k2 runs at 20 GFLOP/s: its bytes come from the caches, faster than memory gives them (10 GB/s).';
+  assert.equal(of('k2'), cached);
+  const slow = rooflineOf(planted({ ...PEAKS, flops_per_second: 2e9 }));
+  const above = 'k1 runs at 25 GFLOP/s, above the 2 GFLOP/s that were measured as the limit of this machine.';
+  assert.equal(meaningOf(slow), above);
+  assert.equal(meaningOf(rooflineOf(planted(null))), '');
 });
 
 test('the picture has a mark a kernel and no text on another, at every width, with and without limits', () => {

@@ -173,6 +173,7 @@ export class CodePane {
     const plain = row.code.at.length === 0;
     element.classList.toggle('jl-plain', plain);
     element.dataset.id = row.id;
+    element.title = row.text.trim(); // its end, a type, may have faded out
     element.append(
       h('span.jl-no', String(row.number)),
       selvage(plain || !this.cluster ? [] : [clusterMark(this.colorOf(this.cluster, row.code.kernel))]),

@@ -89,6 +89,25 @@ export function roofText({ ofRoof, kernel }: RoofPoint): string {
     : `${ofRoof < 0.01 ? '< 1' : Math.round(100 * ofRoof)} % of the limit`;
 }
 
+/** What a mark says, of the slowest kernel in words; "" where nothing is known. */
+export function meaningOf({ points: [point], peaks }: Roofline): string {
+  if (!point || !peaks) {
+    return '';
+  }
+  const { name, rate, intensity } = point;
+  const ran = `${name} runs at ${flopRate(rate)}`;
+  if (rate > peaks.flopsPerSecond) {
+    return `${ran}, above the ${flopRate(peaks.flopsPerSecond)} that were measured as the limit of this machine.`;
+  }
+  if (isInCache(point)) {
+    const gives = rate > intensity * peaks.bytesPerSecond ? 'faster than memory gives them' : 'not from memory';
+    return `${ran}: its bytes come from the caches, ${gives} (${scaled(peaks.bytesPerSecond, 'B/s')}).`;
+  }
+  const bound = intensity * peaks.bytesPerSecond < peaks.flopsPerSecond ? 'memory' : 'arithmetic';
+  const limit = flopRate(roofAt(peaks, intensity));
+  return `${ran} of the ${limit} that ${bound} allows at ${Number(intensity.toPrecision(2))} operations a byte.`;
+}
+
 /** Its bytes came faster than memory gives them. */
 export function isInCache({ ofRoof, kernel }: Pick<RoofPoint, 'ofRoof' | 'kernel'>): boolean {
   return ofRoof !== null && (ofRoof > 1 || kernel.bound === 'cache');

@@ -5,7 +5,7 @@ import { swatch } from '../../base/marks';
 import { stateKey, type Section, type SectionContext, type SectionView } from '../../panel/section';
 import type { Report } from '../../report/report';
 import { layoutRoofline } from './layout';
-import { flopRate, rooflineOf, rooflineSummary, roofText, type Roofline, type RoofPoint } from './points';
+import { flopRate, meaningOf, rooflineOf, rooflineSummary, roofText, type Roofline, type RoofPoint } from './points';
 
 /** What the machine allows a kernel that moves so many bytes, and what each kernel reaches of it. */
 export class RooflineView implements SectionView {
@@ -95,6 +95,7 @@ export class RooflineView implements SectionView {
     const { others, peaks } = this.roof;
     const count = some(others.length, 'kernel');
     const said = [
+      meaningOf(this.roof),
       peaks ? '' : 'The limits of this machine were not measured.',
       others.length
         ? `Not shown: ${others.length > 3 ? count : others.join(', ')}, which move data and compute next to nothing, or whose bytes are not known.`
