@@ -14,9 +14,10 @@ export function summaryOf(report: Report): string {
     .reduce((sum, boundaries) => sum + new Set(boundaries.map(({ producer }) => producer)).size, 0);
   const clusters = nodes.filter(node => node.cluster !== null);
   const slow = slowestCluster(clusters);
-  const heavy = slow?.seconds && clusters.length > 1 ? `most time: ${slow.name}` : '';
+  const heavy = slow?.seconds && clusters.length > 1 ? `slowest: ${slow.name}` : '';
   const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
-  const told = [apart && isWhole ? `${some(apart, 'value')} stored between kernels` : '', heavy];
+  const stored = `${some(apart, 'value')} stored${heavy ? '' : ' between kernels'}`; // what is longer would be cut
+  const told = [apart && isWhole ? stored : '', heavy];
   return joined(' · ', ...told) || clusterCount(report);
 }
 

@@ -119,10 +119,8 @@ export class VerdictView {
           `${some(verdict.loops, 'loop')} not rolled`
         ),
       this.more?.calls(report),
-      this.more?.slowest(report, this.pin),
-      moved &&
-        (this.more?.moved(moved, this.jump) ??
-          h('span.jl-muted', { title: 'Counted by the cost model: each element once' }, moved))
+      moved && (this.more?.moved(moved, this.jump) ?? h('span.jl-muted', moved)),
+      this.more?.slowest(report, this.pin)
     );
   }
 
