@@ -323,7 +323,7 @@ test('an entry says where its time went, what did not change, and that it was ne
   const parts = entry.spent.reduce((total, { seconds }) => total + seconds, 0);
   assert.ok(Math.abs(parts - entry.seconds) < 1e-9);
   assert.deepEqual([entry.changes[0]?.argument, entry.sameCount, entry.same[0]?.[0]], ['lr', 3, 'X']);
-  assert.match(entry.badge, /^used once$|used only once$/);
+  assert.match(entry.badge, /^each trace ran once$|^\d+ of \d+ traces ran once$/);
   assert.match(entry.site, /^called from In \[\d+\], line 3$/);
 });
 

@@ -63,7 +63,7 @@ test('where loops were asked for, the time of one stands first, and that of the 
 
 const statement = (line: number, seconds: number) => ({
   text: `print(${line})`,
-  reason: { code: 'effect', text: 'it does more than return a value' },
+  reason: { code: 'effect', text: 'it may change or print something' },
   lines: [['<cell 7>', line, 0, line, 8]],
   seconds,
   calls: 1
@@ -76,7 +76,7 @@ test('statements that Python ran stand with line, time and reason, the slowest f
   assert.deepEqual(rows[0], {
     what: 'print(4)',
     where: 'line 4, run by Python, 20.0 ms',
-    why: 'it does more than return a value.'
+    why: 'it may change or print something.'
   });
   assert.deepEqual(
     [rows.map(({ what }) => what).join(' '), more],
@@ -92,7 +92,7 @@ test('statements that took no share that is felt are not told of', () => {
 test('loops that were not rolled stand with line, iterations and reason', () => {
   const loop = {
     text: 'for i in range(n)',
-    reason: { code: 'effect', text: 'its body does more than compute values' },
+    reason: { code: 'effect', text: 'append changes a list' },
     lines: [['<cell 7>', 9, 0, 9, 8]],
     iterations: 40
   };
@@ -100,8 +100,8 @@ test('loops that were not rolled stand with line, iterations and reason', () => 
   assert.deepEqual(rows, [
     {
       what: 'for i in range(n)',
-      where: 'line 9, not rolled, 40 iterations',
-      why: 'its body does more than compute values.'
+      where: 'line 9, 40 iterations, one by one',
+      why: 'append changes a list.'
     }
   ]);
   assert.equal(more, '');
@@ -160,9 +160,9 @@ test('a print has no cross, what could not be captured has one', () => {
 
 test('whether no change helps, or none was found, is what the report says', () => {
   for (const code of ['done', 'left']) {
-    const bound = { code, text: 'No fix found: `x` takes 60 % of the time.' };
+    const bound = { code, text: 'All is in `x`.' };
     const read = report({ ...softmax, verdict: { ...softmax.verdict, next: null, bound } });
-    assert.deepEqual(read.verdict.bound, { code, text: 'No fix found: x takes 60 % of the time.' });
+    assert.deepEqual(read.verdict.bound, { code, text: 'All is in x.' });
   }
   assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, bound: undefined } }).verdict.bound, null);
 });

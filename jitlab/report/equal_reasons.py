@@ -18,21 +18,29 @@ SMALL = 0.01
 
 
 def told_edges(plan: Mapping[str, Any]) -> list[Json]:
-    """The edges of a plan that were not fused, with `told` and `small`."""
+    """The edges of a plan that were not fused, with `pair`, `told` and `small`."""
     edges: list[Json] = [dict(edge) for edge in plan["boundaries"]]
     kernels: dict[str, list[Sequence[str]]] = {cluster["name"]: [] for cluster in plan["clusters"]}
     for kernel in plan["kernels"]:
         kernels[kernel["cluster"]].append(kernel["ops"])
     ops = {op["name"]: op for op in plan["ops"]} if edges else {}
+    for edge in edges:
+        made, read = (_end(ops.get(edge[end]), edge[end]) for end in ("producer", "consumer"))
+        edge["pair"] = f"{made} → {read}" if made != read else ""
     between: dict[str, list[Json]] = {}
     for edge in edges:
-        made, read = (ops.get(edge[end], {}).get("cluster") for end in ("producer", "consumer"))
-        if made is not None and made == read:
-            between.setdefault(made, []).append(edge)
+        home, other = (ops.get(edge[end], {}).get("cluster") for end in ("producer", "consumer"))
+        if home is not None and home == other:
+            between.setdefault(home, []).append(edge)
     for cluster in plan["clusters"]:
         if mine := between.get(cluster["name"]):
             _tell(mine, kernels[cluster["name"]], cluster["bytes_read"] + cluster["bytes_written"], ops)
     return edges
+
+
+def _end(op: Mapping[str, Any] | None, name: str) -> str:
+    """An end of an edge by the program's words alone."""
+    return wording.operation_text({**op, "word": ""}, "") if op and op.get("called") else wording.operation_text(op, name)
 
 
 def above(edge: Mapping[str, Any], kernels_of: Mapping[str, Sequence[int]]) -> int | None:

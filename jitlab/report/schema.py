@@ -385,6 +385,7 @@ class Boundary(Record, shown=True):
     flip: Message | None  #: the change that would join them, a clause
     rejections: tuple[Rejection, ...] = ()  #: all that keeps the consumer out of the kernel; the reason is made of the first
     told: Words | None = None  #: what is said of it and all others of its cluster for the same reason: once
+    pair: Words | None = None  #: both ends as the program calls them: "`s` → `s.max()`"
     small: bool | None = None  #: a value of less than a hundredth of its cluster's traffic, beside larger ones: only counted
     said: Added[tuple[str, str]] = ("", "")  #: both ends as the program calls them
 

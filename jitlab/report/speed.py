@@ -29,7 +29,7 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     if len(ours) >= FEWEST:
         found = difference(ours, numpy, paired=True, level=LEVEL)
         result |= {"ratio": found.ratio, "low": found.low, "high": found.high}
-        said = _in_words(found.ratio, found.low, found.high)
+        said = _in_words(found.ratio, found.low, found.high, busy=(compared.others or 0.0) >= BUSY)
     else:
         result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
         said = _factor("once", "once_slower", ratio)
@@ -49,9 +49,9 @@ def seconds_of(compared: events.Compared) -> tuple[float, float]:
     return median_low(compared.compiled_ns) / 1e9, median_low(compared.numpy_ns) / 1e9
 
 
-def _in_words(ratio: float, low: float, high: float) -> Message:
+def _in_words(ratio: float, low: float, high: float, *, busy: bool) -> Message:
     if low <= 1 <= high and high - low > UNSURE:
-        return Message("speed.unsure", {"slower": times(1 / low), "faster": times(high)})
+        return Message("speed.unsure_busy" if busy else "speed.unsure")
     if low <= 1 <= high or abs(ratio - 1) < LEAST:
         return Message("speed.same")
     if (high - low) / ratio <= NARROW:

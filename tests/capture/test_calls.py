@@ -565,7 +565,7 @@ def test_integer_scalar_as_a_count_is_part_of_the_recording():
 def test_values_of_traced_arrays(use):
     with pytest.raises(ValueOfTracedArrayError) as error:
         jl.function(lambda x: use(x.sum()))(a(3))
-    for part in ("is not known while jitlab records", "where: test_calls.py, line", "why: ", "try: "):
+    for part in ("is known only when the program runs", "where: test_calls.py, line", "why: ", "try: "):
         assert part in str(error.value)
 
 

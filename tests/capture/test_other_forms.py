@@ -193,6 +193,6 @@ def test_a_print_of_the_programs_own_gets_no_such_text():
         print = str.upper  # noqa: A001 - that is the point
         return x, print(f"{x.sum():.3f}")
 
-    with pytest.raises(jl.errors.ValueOfTracedArrayError, match="needs a Python value by format"):
+    with pytest.raises(jl.errors.ValueOfTracedArrayError, match="needs the number itself, to format it"):
         jl.function(shouted)(UP)
     assert jl.jit(shouted)(UP)[1] == "6.000"

@@ -103,8 +103,7 @@ def test_nothing_to_improve_is_said_only_where_no_change_helps():
     ]  # fmt: skip
     found = [bounded(data) for data in left]
     assert [said["code"] for said in found] == ["left"] * len(left)
-    assert found[0]["text"] == "No fix found: 100 % of the time is in line 3; memory-bound, 36 % of peak."
-    assert found[5]["text"].endswith("; memory-bound, 93 % of peak; 1 intermediate array is stored, 8.0 MB a call.")
+    assert {said["text"] for said in found} == {"Nothing to improve that jitlab knows of."}
     quick = {"quick_share": 0.5, "text": ""}
     others = {"next": {"text": "do"}, "retraces": 1, "host": 1, "slowest": None, "first_run": quick, "compiled": 0}
     for name, value in others.items():
@@ -116,4 +115,3 @@ def test_a_bound_is_in_the_report_and_two_kernels_are_never_proven_the_best():
     function(np.ones(400_000))
     verdict = jl.explain(function, np.ones(400_000)).verdict
     assert verdict["kernels"] > 1 and verdict["bound"]["code"] == "left"
-    assert verdict["slowest"]["text"] in verdict["bound"]["text"]

@@ -35,7 +35,7 @@ def sums_of_both(x):
         (softmax, ("exp", "realdiv"), "also needs `e.sum()`, which is known only after `e` is complete"),
         (softmax_of_columns, ("exp", "realdiv"), "also needs `e.sum(axis=0)`, which is known only after `e` is complete"),
         (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` is reduced over an outer axis"),
-        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()`, to which nothing more can be added"),
+        (sums_of_both, ("exp", "sum"), "`e` end with `e.mean()`, and part of `e.std()` (sum) comes after that"),
     ],
 )  # fmt: skip
 def test_a_reason_says_what_keeps_the_reader_out_of_the_loops(program, edge, text):
@@ -220,6 +220,6 @@ def test_a_reason_is_split_by_whoever_decides_whatever_the_names_in_it_look_like
         assert first.count("`") % 2 == 0 and reason.rest.count("`") % 2 == 0
         assert [size in first, size in reason.rest] == [reason.size_in == "clause", reason.size_in == "rest"]
     shown = " ".join(str(report).split())
-    heads = {f"Not fused: {edge.reason.clause or edge.reason.text}" for edge in report.boundaries}
+    heads = {f"Not fused: {edge.pair}: {edge.reason.clause or edge.reason.text}" for edge in report.boundaries}
     several = {f"Not fused: {n} {word}s " for n in (2, 3, 4) for word in ("array", "value", "result", "operand", "reduction")}
     assert any(head in shown for head in heads | several)  # some are within a kernel's line

@@ -61,7 +61,7 @@ def test_a_strict_sanitiser_finds_nothing_to_remove(bundle):
 
 def test_picture_verdict_retraces_and_timeline_survive_it(bundle):
     drawn = "".join(ET.fromstring(picture(bundle["text/html"])).itertext())
-    for words in ("21 of 22 operations compiled", "cluster_0", "5 × lr", "op by op", "Not fused: p is stored", "k3"):
+    for words in ("21 of 22 operations compiled", "cluster_0", "5 × lr", "op by op", "→ Take: p is stored", "k3"):
         assert words in drawn
     (image,) = Sanitiser(bundle["text/html"]).images
     assert image["alt"].startswith("100 ms this run: 58.6 ms work") and "5 retraces. Make lr an array" in image["alt"]

@@ -64,25 +64,25 @@ def unrolled(code, said, times=1, line=3, iterations=40):
 
 
 def test_a_loop_that_was_not_rolled_is_told_with_line_iterations_and_reason():
-    happened = unrolled("effect", Message("refused.does_more", {"name": "list.append"}), times=2)
+    happened = unrolled("effect", Message("refused.changes_a", {"name": "append", "kind": "list"}), times=2)
     report = samples.recorded(happened).report()
     text = str(report)
-    assert "1 loop not rolled" in text.splitlines()[0]
-    assert "Not rolled: loop (line 3, 40 iterations, recorded 2 times)" in text
-    assert "  its body does more than compute values: list.append may do more than return a value\n" in text + "\n"
+    assert "1 loop run iteration by iteration" in text.splitlines()[0]
+    assert "Iteration by iteration: loop (line 3, 40 iterations, recorded 2 times)" in text
+    assert "  append changes a list\n" in text + "\n"
     (loop,) = report.loops
     assert (loop.lines, loop.iterations, loop.times, loop.reason.code) == ((3,), 40, 2, "effect")
-    args = {"name": "list.append"}
-    detail = {"code": "effect", "text": str(loop.reason), "detail": "does_more", "args": args}
+    args = {"name": "append", "kind": "list"}
+    detail = {"code": "effect", "text": str(loop.reason), "detail": "changes_a", "args": args}
     assert report.to_json()["loops"][0]["reason"] == detail
     assert str(report.loops) == f"loop, line 3, 40 iterations: {loop.reason}"
-    assert "1 loop not rolled" in report.to_svg() and "Loops that were not rolled" in report.to_html()
+    assert "1 loop run iteration by iteration" in report.to_svg() and "Loops run iteration by iteration" in report.to_html()
 
 
 def test_many_loops_that_were_not_rolled_stay_short():
     happened = [event for line in range(1, 30) for event in unrolled("value", samples.said(""), line=line)]
     text = str(samples.recorded(happened).report())
-    assert text.count("Not rolled: ") == 6 and "… and 23 more loops" in text
+    assert text.count("Iteration by iteration: ") == 6 and "… and 23 more loops" in text
 
 
 def refusal_codes():
@@ -182,8 +182,8 @@ def test_a_change_from_nothing_has_no_arrow():
     [
         ("memory", 0.93, "memory-bound, 93 % of peak"),
         ("memory", None, "memory-bound"),
-        ("memory", 0.05, "5 % of the memory's peak"),
-        ("compute", 0.1, "10 % of arithmetic's peak"),
+        ("memory", 0.05, ""),
+        ("compute", 0.1, ""),
         (None, None, ""),
     ],
 )

@@ -65,7 +65,8 @@ def test_the_report_says_which_edges_are_told_together():
 
 def test_a_reason_that_stands_alone_says_its_names():
     text = text_of(lambda x: np.tanh(x / x.sum(axis=1, keepdims=True)) @ X.T, X)
-    assert "// Not fused: matrix multiplication is a library call (BLAS), which cannot be fused, 131 kB" in text
+    why = r"matrix multiplication is a library call \(BLAS\), which cannot be fused, 131 kB"
+    assert re.search(rf"// Not fused: `.+` → `.+`: {why}", " ".join(text.split()))
 
 
 def test_the_count_is_of_values_and_stands_where_the_first_is():
@@ -80,13 +81,13 @@ def test_the_count_is_of_values_and_stands_where_the_first_is():
 def test_what_is_below_a_hundredth_of_the_traffic_is_counted_beside_what_is_not(nbytes, folded):
     (row,), small = heads([[edge("b", "q", "number", nbytes), edge("a", "q", "whole_result", 800)]])
     assert (len(row), small) == (2 - folded, folded)
-    assert "Not fused: a whole_result q, 800 B" in row
+    assert "Not fused: a → q: a whole_result q, 800 B" in row
 
 
 def test_a_small_value_is_told_where_nothing_else_is():
     rows, small = heads([[edge("a", "q", "number", 8), edge("b", "q", "later", 8)]])
-    assert (rows, small) == ([["Not fused: a number q, 8 B"]], 1)
-    assert heads([[edge("a", "q", "whole_reduction", 8)]]) == ([["Not fused: a whole_reduction q, 8 B"]], 0)
+    assert (rows, small) == ([["Not fused: a → q: a number q, 8 B"]], 1)
+    assert heads([[edge("a", "q", "whole_reduction", 8)]]) == ([["Not fused: a → q: a whole_reduction q, 8 B"]], 0)
 
 
 def test_an_edge_within_a_kernel_or_from_another_cluster_is_told_by_itself():
@@ -101,7 +102,7 @@ def test_what_can_be_changed_is_told_by_itself_and_what_saves_nothing_is_not():
     edges = [edge(name, "q", "reshaped", 800, flip) for name, flip in (("a", useful), ("b", nothing), ("c", None))]
     (row,), _ = cuts([told([edges])])
     assert [(cut.head, cut.flip) for cut in row] == [
-        ("Not fused: a reshaped q, 800 B", "Would fuse if it came earlier."),
+        ("Not fused: a → q: a reshaped q, 800 B", "Would fuse if it came earlier."),
         ("Not fused: 2 values read in another shape, 1.6 kB", None),
     ]
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture.effect_log import Memory, restored
-from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable, effect_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import describe, here
 from jitlab.capture.tracers.tensor import Cell, inaccessible
@@ -228,7 +228,7 @@ def close(
     return list(read), graphs
 
 
-def refuse(capture: Arrays, code: str, row: str, **args: Any) -> None:
+def refuse(capture: Arrays, code: str, row: Any, **args: Any) -> None:
     """Before a side effect: a loop that is traced on trial is not rolled. `row` and `args`: of NotRolled."""
     if any(b.attempt for b in capture.blocks):
         refusal, source = NotRolled(code, row, **args), here()
@@ -252,7 +252,7 @@ class Effects:
         """A call that may do more than return a value comes next."""
         if capture.blocks and id(owner) not in capture.blocks[-1].made and not _is_harmless(function, owner):
             name = getattr(function, "__qualname__", type(function).__name__)
-            refuse(capture, "effect", "does_more", name=name)
+            refuse(capture, "effect", effect_of(name))
             if isinstance(owner, (list, dict, set)):
                 refuse_own(capture, owner)
                 self.undo.append(restored(owner))

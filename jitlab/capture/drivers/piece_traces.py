@@ -17,7 +17,7 @@ import numpy as np
 from jitlab.capture.effort import RESULT_NS
 from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_guard
 from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
-from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable, effect_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import here, is_converted, is_user_file, spans
 from jitlab.capture.tracers.arrays import Input, Place
@@ -214,7 +214,7 @@ def check_stream() -> None:
         found = getattr(sys.stdout, name, None)
         code = getattr(getattr(found, "__func__", found), "__code__", None)
         if code is not None and is_user_file(code.co_filename):
-            raise NotReplayable("effect", "does_more", name="print")
+            raise NotReplayable("effect", effect_of("print"))
 
 
 class Receiver:

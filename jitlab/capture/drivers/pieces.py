@@ -31,7 +31,7 @@ from jitlab.capture.guards.leaves import UNDEFINED
 from jitlab.capture.guards.objects import ObjectsOfTheUser, only_plain
 from jitlab.capture.hooks import HOOKS, call_user, has_tensor
 from jitlab.capture.numpy_calls.explanations import is_our_fault, said_of
-from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable, effect_of
 from jitlab.capture.numpy_calls.index_grids import of_grid
 from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, full_name, lender
 from jitlab.capture.positions import uncaptured_frame
@@ -385,14 +385,14 @@ class CellCapture(ObjectsOfTheUser):
         if id(owner) in self.made_now or is_pure(function, owner):
             return
         name = getattr(function, "__qualname__", type(function).__name__)
-        raise EndPiece("effect", "does_more", name=name)
+        raise EndPiece("effect", effect_of(name))
 
     def handed(
         self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What keeps arguments ends the piece, and what asks objects for something, or one that holds more than it is told."""
         if not any(map(has_tensor, (*args, *kwargs.values()))) and is_of_state(function, owner):
-            raise EndPiece("effect", "does_more", name=getattr(function, "__qualname__", type(function).__name__))
+            raise EndPiece("effect", effect_of(getattr(function, "__qualname__", type(function).__name__)))
         if fills(function, owner):
             for x in args:
                 self.before_iteration(x)

@@ -19,6 +19,7 @@ import numpy as np
 from jitlab.capture.control.blocks import Again
 from jitlab.capture.control.purity import is_plain_key
 from jitlab.capture.guards.leaves import LeafType, Mismatch, is_leaf, joined, leaf_type
+from jitlab.capture.numpy_calls.host_fallback import effect_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import here
 from jitlab.capture.state import NOTHING_STORED
@@ -529,7 +530,7 @@ class PutOff:
             owner = owner.value if isinstance(owner, Receiver) else owner
             return StoresOutside("effect", "stores", source, owner=a_kind(owner))
         name = "print" if kind == "print" else f"{RECEIVERS[kind][0].__name__}.{kind}"
-        return EndPiece("effect", "does_more", source, name=name)
+        return EndPiece("effect", effect_of(name), source)
 
     # ---- the trace
     def builds(self, structure: Structure) -> list[Given]:

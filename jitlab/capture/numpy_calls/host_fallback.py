@@ -49,6 +49,27 @@ class NotReplayable(Unfit):
         self.met, self.source = met, source
 
 
+#: Methods of Python's containers that change them, and how the program writes those that are operators.
+_CHANGING = frozenset(
+    "append appendleft extend extendleft insert remove pop popleft popitem clear sort reverse rotate update setdefault add"
+    " discard difference_update intersection_update symmetric_difference_update subtract".split()
+)
+_OPERATORS = {
+    "__iadd__": "+=", "__imul__": "*=", "__ior__": "|=", "__iand__": "&=", "__isub__": "-=", "__ixor__": "^=",
+    "__setitem__": "[...] =", "__delitem__": "del",
+}  # fmt: skip
+
+
+def effect_of(name: str) -> Message:
+    """What a call of this qualified name does besides returning a value: "append changes a list", "print writes output"."""
+    kind, _, method = name.rpartition(".")
+    if name == "print":
+        return Message("refused.prints")
+    if kind and "." not in kind and (method in _CHANGING or method in _OPERATORS):
+        return Message("refused.changes_a", {"name": _OPERATORS.get(method, method), "kind": kind})
+    return Message("refused.does_more", {"name": name})
+
+
 def is_numpy(function: Any) -> bool:
     """A function, ufunc, method of a ufunc, or scalar type of NumPy."""
     if isinstance(function, np.ufunc) or isinstance(getattr(function, "__self__", None), np.ufunc):

@@ -512,8 +512,9 @@ def no_value(tensor: Tensor, what: str) -> Exception:
         return out_of_scope(tensor.type.describe())
     source = here()
     text = source_text(source) if source else "the array"
+    needed = "the number itself, to format it" if what == "format()" else f"a Python value by {what}"
     return ValueOfTracedArrayError(
-        f"`{text}` needs a Python value by {what}; that of {tensor.type.describe()} is not known while jitlab records.",
+        f"`{text}` needs {needed}: that is known only when the program runs.",
         where=describe(source),
         why="one recording serves every input, so it holds what is done with the values, not the values.",
         hint="keep it an array (NumPy's functions take it as it is), or do this outside the recorded function.",

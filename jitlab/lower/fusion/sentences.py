@@ -120,8 +120,11 @@ def _scan(at: Between, operand: Node) -> Words:
 
 
 def _other_axes(at: Between, operand: Node) -> Message:
-    row = "other_axes" if at.stage.suffix else "outer_axis"
-    return _said(row, stage=called(at.stage.node), name=called(at.producer))
+    names = {"stage": called(at.stage.node), "name": called(at.producer)}
+    reader = called(at.reader)
+    if reader in names.values():
+        return _said("other_axes" if at.stage.suffix else "outer_axis", **names)
+    return _said("among_other_axes" if at.stage.suffix else "among_outer_axis", reader=reader, **names)
 
 
 def _updated(at: Between, operand: Node) -> Message:
@@ -150,9 +153,9 @@ WORDS: dict[NotFused, Callable[[Between, Node], Words]] = {
     ),
     NotFused.AFTER_LOOPS: lambda at, _: _said("after_loops", name=called(at.producer)),
     NotFused.OTHER_AXES: _other_axes,
-    NotFused.CLOSED: lambda at, _: _said("closed", name=called(at.producer)),
-    NotFused.ORDER: lambda at, operand: (
-        _said("order", name=called(at.producer), nest=called(operand)), _said("later", reader=called(at.reader))
+    NotFused.CLOSED: lambda at, _: _said("closed", name=called(at.producer), reader=called(at.reader)),
+    NotFused.ORDER: lambda at, operand: _said(
+        "order", name=called(at.producer), nest=called(operand), reader=called(at.reader)
     ),
     NotFused.LATER_NEST: lambda at, operand: _said("later_nest", reader=called(at.reader), nest=called(operand)),
     NotFused.TOO_MANY_VALUES: lambda at, _: _said("too_many_values", most=at.limits.stages),

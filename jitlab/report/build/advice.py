@@ -52,10 +52,7 @@ def bounded(data: Mapping[str, Any]) -> Json | None:
     if only is not None and not is_rest and (only["of_peak"] or 0.0) >= NEAR_PEAK:
         args = {"where": top["text"], "share": only["of_peak"], "peak": PEAKS[only["bound"]]}
         return Message("bound.done", args).to_json()
-    mine = [k for k in kernels if top["kernels"] == [k["name"]]]
-    reached = wording.bound_text(mine[0]) if len(mine) == 1 else ""
-    more = "".join(f"; {said}" for said in (reached, (verdict.get("stored") or {}).get("text", "")) if said)
-    return Message("bound.left", {"where": top["text"], "of": top["share"], "more": more}).to_json()
+    return Message("bound.left").to_json()
 
 
 def _host(fallback: Json, seconds: float | None) -> Json:

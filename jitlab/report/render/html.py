@@ -206,7 +206,7 @@ def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _loops(data: Mapping[str, Any]) -> tuple[str, str]:
-    return "Loops that were not rolled", _table(("loop", "lines", "iterations", "why"), (
+    return "Loops run iteration by iteration", _table(("loop", "lines", "iterations", "why"), (
         (loop["text"], _lines(loop), loop["iterations"], loop["reason"]["text"]) for loop in data.get("loops", ())
     ))  # fmt: skip
 

@@ -183,7 +183,7 @@ def _counts(verdict: Json) -> tuple[str, ...]:
         if number:
             words.append(units.counted(number, noun) if noun else f"{number} run by NumPy")
     if verdict.get("loops"):
-        words.append(f"{units.counted(verdict['loops'], 'loop')} not rolled")
+        words.append(f"{units.counted(verdict['loops'], 'loop')} run iteration by iteration")
     if verdict.get("statements"):
         took = verdict.get("statement_seconds")  # where it is felt
         told = f", {units.duration(took)}" if took else ""
@@ -343,7 +343,7 @@ def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...
             for edge in data["boundaries"]
             if edge["plan"] == kernel["plan"] and edge["consumer"] in mine and edge["producer"] in before.difference(mine)
         ]
-        found = {each.head: each for each in between}
+        found = {each.reason: each for each in between}
         rows.append(Nest(_texts([ops[name] for name in mine]), wording.line_text(nest["lines"]), tuple(found.values())))
         before.update(mine)
     return tuple(rows)

@@ -67,7 +67,7 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
     if o.loops:
         lines.append("")
     for loop in o.loops:
-        lines += _folded("", f"Not rolled: {loop.text} ({loop.detail})", indent="  ")
+        lines += _folded("", f"Iteration by iteration: {loop.text} ({loop.detail})", indent="  ")
         lines += _folded("  ", loop.why)
     if o.more_loops:
         lines.append(f"  … and {units.counted(o.more_loops, 'more loop')}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jitlab import messages
 from jitlab.errors import OptionError
 from jitlab.ir import is_written, line_of
 from jitlab.ir.graphs.called import PART
@@ -85,8 +86,10 @@ def _unfused(report: Report, first: Op, second: Op) -> Answer:
             return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
     for edge in _edges(report, first, second):
         flip = wording.no_flip(edge.reason.code, (first.op, second.op))
-        if edge.would_fuse_if:
+        if edge.would_fuse_if and edge.flip:
             flip = wording.flip_text(edge.would_fuse_if)
+            if edge.flip.code == wording.FOR_NOTHING:
+                flip = messages.text("unfused.for_nothing", **edge.flip.args)
         text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
         about = (edge.plan, edge.producer, edge.consumer)
         return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)

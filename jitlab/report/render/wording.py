@@ -18,9 +18,9 @@ from jitlab.messages.escape import clean
 
 
 def loop_reason(code: str, said: Message) -> str:
-    """Why a loop was not rolled: the rule, then what broke it."""
-    rule = messages.text(f"loop.{code}") if code in messages.codes("loop") else ""
+    """Why a loop was not rolled: the rule, then what broke it; what it does to the world says all."""
     detail = clean(said).strip().removesuffix(".")
+    rule = messages.text(f"loop.{code}") if code in messages.codes("loop") and not (code == "effect" and detail) else ""
     return ": ".join(filter(None, (rule, detail))) or code.replace("_", " ")
 
 
@@ -145,14 +145,14 @@ LOW = 0.25  # of a peak: what reaches less is bound by something else
 
 
 def bound_text(kernel: Mapping[str, Any]) -> str:
-    """ "memory-bound, 93 % of peak", "5 % of the memory's peak", "in cache"; "" while nothing was measured."""
+    """ "memory-bound, 93 % of peak", "in cache"; "" while nothing was measured, and of what is far from both peaks."""
     if not kernel.get("bound"):
         return ""
     if kernel["bound"] == "cache":
         return "in cache"
     of_peak = kernel.get("of_peak")
     if of_peak is not None and of_peak < LOW:
-        return f"{units.percent(of_peak)} of {'the memory' if kernel['bound'] == 'memory' else 'arithmetic'}'s peak"
+        return ""
     return f"{kernel['bound']}-bound" + (f", {units.percent(of_peak)} of peak" if of_peak is not None else "")
 
 
@@ -163,6 +163,9 @@ def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> s
     return ", ".join(parts) + (" for one iteration of its loop" if per_turn and parts else "")
 
 
+FOR_NOTHING = "twice_for_nothing"
+
+
 def flip_text(would_fuse_if: str) -> str:
     """What would change a decision, as a sentence."""
     return f"Would fuse if {would_fuse_if.removesuffix('.')}."
@@ -170,7 +173,7 @@ def flip_text(would_fuse_if: str) -> str:
 
 def flips_for_nothing(edge: Mapping[str, Any]) -> bool:
     """The change that would join the two ends of an edge saves no memory traffic."""
-    return bool(edge["flip"]) and edge["flip"].get("code") == "twice_for_nothing"
+    return bool(edge["flip"]) and edge["flip"].get("code") == FOR_NOTHING
 
 
 def no_flip(code: str, kinds: Iterable[str]) -> str:

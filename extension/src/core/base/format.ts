@@ -33,6 +33,11 @@ export function bytes(count: number): string {
   return `${count.toFixed(0)} B`;
 }
 
+/** ", 54 % of the time"; of nearly all of it nothing. */
+export function shareText(share: number): string {
+  return share < 0.995 ? `, ${percent(share)} of the time` : '';
+}
+
 export function percent(part: number): string {
   return part > 0 && part < 0.01 ? '< 1 %' : `${(part * 100).toFixed(0)} %`;
 }

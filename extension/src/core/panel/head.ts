@@ -114,7 +114,7 @@ function statusOf(state: PanelState): string {
   const { cell, behind = 0, busy } = state;
   const events = cell?.events ?? 0;
   if (behind > 0) {
-    return `${grouped(behind)} events behind`;
+    return 'updating…';
   }
   if (cell?.running) {
     return `running${events ? `, ${grouped(events)} events` : ''}`;

@@ -67,7 +67,7 @@ export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds *
   opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
 export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
   plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
-  flip: maybe(v.flip, readMessage), told: words(v.told), small: flag(v.small) });
+  flip: maybe(v.flip, readMessage), told: words(v.told), pair: words(v.pair), small: flag(v.small) });
 export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
   cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
   /** bytes */ bytes: amount(v.bytes), place: text(v.place), counted: flag(v.counted),

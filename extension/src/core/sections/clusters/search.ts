@@ -97,7 +97,7 @@ function entryOfKernel(kernel: Kernel): Entry {
 }
 
 function entryOfOperation(op: Operation): Entry {
-  const where = op.cluster ?? 'host';
+  const where = op.cluster ?? 'run by NumPy';
   const type = arrayType(op.dtype, op.shape);
   const at = op.lines.map(({ line }) => line);
   const words = [
@@ -125,7 +125,7 @@ function entryOfBoundary(boundary: Boundary): Entry {
   const { head, why, flip } = boundaryTexts(boundary);
   const words = [producer, consumer, 'not fused', reason.code, head, why, flip];
   return entry('boundary', { name: `${producer}→${consumer}`, plan }, words, [], () => ({
-    title: `${producer} → ${consumer}`,
+    title: boundary.pair || `${producer} → ${consumer}`,
     about: sentence(head),
     boundary
   }));

@@ -1,6 +1,6 @@
 import { refusal } from '../../base/read';
 import { h, isChord, on, takeKey } from '../../base/dom';
-import { percent, some, whereOf } from '../../base/format';
+import { shareText, some, whereOf } from '../../base/format';
 import type { Linked } from '../../report/links';
 import type { Operation, Report } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
@@ -212,7 +212,7 @@ export class ClustersView {
       this.notice.hide();
       return;
     }
-    this.notice.show(`Showing the ${part.shown} slowest of ${all} boxes, ${percent(part.share)} of the time. `, [
+    this.notice.show(`Showing the ${part.shown} slowest of ${all} boxes${shareText(part.share)}. `, [
       [
         'Show all',
         () => {

@@ -46,6 +46,9 @@ export function labelOf({ called, written, word }: Operation): string {
   return written.length <= WIDEST ? written : isName(called) && called.length <= WIDEST ? `${called} · ${word}` : word;
 }
 
+/** A change that joins the two and saves no memory traffic is no advice. */
+const FOR_NOTHING = 'twice_for_nothing';
+
 export interface BoundaryTexts {
   head: string;
   why: string;
@@ -60,8 +63,8 @@ export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = '
   }
   const { text, clause, rest, sizeIn } = boundary.reason;
   const size = bytes(boundary.bytes);
-  const word = apart === 'kernels' ? 'Not fused: ' : '';
-  const flip = boundary.flip?.text ?? '';
+  const word = apart === 'kernels' ? `Not fused: ${boundary.pair ? boundary.pair + ': ' : ''}` : '';
+  const flip = boundary.flip?.code === FOR_NOTHING ? '' : (boundary.flip?.text ?? '');
   return {
     head: word + (clause || text) + (size && !sizeIn ? `, ${size}` : ''),
     why: sentence(rest),
@@ -79,7 +82,7 @@ export function distinctTexts(
     .sort((a, b) => b.bytes - a.bytes)
     .flatMap(boundary => {
       const texts = boundaryTexts(boundary, apart);
-      const key = Object.values(texts).join('\n');
+      const key = texts.head.replace(boundary.pair, '') + texts.why + texts.flip;
       return boundary.small || said.has(key) ? [] : (said.add(key), [[texts, boundary]]);
     });
 }
@@ -139,8 +142,7 @@ function boundFacts({ bound, ofPeak }: Kernel): string[] {
   if (!bound || ofPeak === null) {
     return [bound === 'cache' ? 'in cache' : bound ? `${bound}-bound` : ''];
   }
-  const what = bound === 'memory' ? 'the memory’s' : 'arithmetic’s';
-  return ofPeak < LOW ? [`${percent(ofPeak)} of ${what} peak`] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
+  return ofPeak < LOW ? [] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
 }
 
 export function nodeLabel(node: FlowNode): string {

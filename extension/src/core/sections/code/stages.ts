@@ -5,8 +5,8 @@ import type { CodeStage } from '../../report/kernel';
 export const STAGES: readonly { stage: CodeStage; name: string; unit: string }[] = [
   { stage: 'graph', name: 'Graph', unit: 'Graph line' },
   { stage: 'program', name: 'Program', unit: 'Program line' },
-  { stage: 'llvm', name: 'LLVM before', unit: 'LLVM line' },
-  { stage: 'llvm-optimized', name: 'after', unit: 'optimized LLVM line' },
+  { stage: 'llvm', name: 'LLVM', unit: 'LLVM line' },
+  { stage: 'llvm-optimized', name: 'LLVM optimised', unit: 'optimized LLVM line' },
   { stage: 'asm', name: 'Assembly', unit: 'instruction' },
   { stage: 'ptx', name: 'PTX', unit: 'PTX instruction' }
 ];

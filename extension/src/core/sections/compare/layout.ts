@@ -79,7 +79,7 @@ export function samplesNote({ samples, needs, rows }: Comparison): string {
   }
   const counts =
     before === now ? `${some(now, 'timed call')} each` : `${some(before, 'timed call')} before, ${now} now`;
-  return `${counts}; 95 % intervals. A diamond is measurable, a ring is not; the band is what noise can hide.`;
+  return `${counts}; lines are 95 % intervals. A filled mark is a change, a ring may be chance.`;
 }
 
 /** Pure: what the figures are of, because the verdict's are of the whole run: "Times of one call, …; run 6 made 20 in 42.8 ms." */

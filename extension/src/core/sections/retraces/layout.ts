@@ -35,7 +35,7 @@ export interface Entry {
   spent: Spent[];
   /** "Traced again; nothing compiled." */
   did: string;
-  /** "used once", or "". */
+  /** "each trace ran once", or "". */
   badge: string;
   text: string;
   fix: Fix | null;
@@ -151,7 +151,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     at: first.lines.find(({ line }) => line > 0) ?? null,
     site: siteOf(first.site),
     seconds,
-    share: whole > 0 ? `${percent(seconds / whole)} of the time` : '',
+    share: whole > 0 ? `${percent(seconds / whole)} of this run` : '',
     changes: [
       { argument: name, before: first.before, after: first.after },
       ...others.map(([, argument, before, after]) => ({ argument, before, after }))
@@ -193,7 +193,7 @@ function unfixedOf(group: readonly Retrace[]): Message {
 /** A trace that was called once has cost its capture for one call. */
 function badgeOf(group: readonly Retrace[]): string {
   const once = group.filter(({ calls }) => calls === 1).length;
-  return once === 0 ? '' : once === group.length ? 'used once' : `${once} of ${group.length} used only once`;
+  return once === 0 ? '' : once === group.length ? 'each trace ran once' : `${once} of ${group.length} traces ran once`;
 }
 
 function spentOf(group: readonly Retrace[]): Spent[] {

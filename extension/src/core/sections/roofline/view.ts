@@ -98,7 +98,7 @@ export class RooflineView implements SectionView {
       meaningOf(this.roof),
       peaks ? '' : 'The limits of this machine were not measured.',
       others.length
-        ? `Not shown: ${others.length > 3 ? count : others.join(', ')}, which move data and compute next to nothing, or whose bytes are not known.`
+        ? `Not shown: ${others.length > 3 ? count : others.join(', ')} (almost no arithmetic, or bytes not known).`
         : ''
     ];
     return h('p.jl-note.jl-muted', said.filter(Boolean).join(' '));

@@ -54,7 +54,7 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
       })),
       ...longest.map(({ text, reason, lines, iterations }) => ({
         what: firstLine(text),
-        where: joined(', ', whereOf({ lines }), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
+        where: joined(', ', whereOf({ lines }), some(iterations, 'iteration'), 'one by one'),
         why: sentence(reason.text)
       }))
     ],

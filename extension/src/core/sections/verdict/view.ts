@@ -7,10 +7,10 @@ import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { isPythons, pythonRows } from './python';
 
-const CLUSTER = 'Cluster: operations that are compiled into one function';
-const KERNEL = 'Kernel: operations that share one loop over memory';
-const HOST = 'Operations that were not compiled: NumPy runs them, one by one';
-const RETRACE = 'Retrace: the program was traced again because an input changed';
+const CLUSTER = 'Cluster: operations compiled into one function';
+const KERNEL = 'Kernel: operations in one loop over memory';
+const HOST = 'Operations NumPy runs, one by one';
+const RETRACE = 'Traced again because an input changed';
 const STATEMENT = 'Statements that Python ran';
 
 /** The first thing a user reads: what compiled, how much faster, and what to do next. */
@@ -112,12 +112,7 @@ export class VerdictView {
         : none('no retraces', RETRACE),
       verdict.statements > 0 &&
         fact(isPythons(report) ? 'host' : 'no', pythonText(report), 'clusters', STATEMENT, 'jl-is-host'),
-      verdict.loops > 0 &&
-        h(
-          'span.jl-muted',
-          { title: 'Loops recorded iteration by iteration, or run by Python' },
-          `${some(verdict.loops, 'loop')} not rolled`
-        ),
+      verdict.loops > 0 && h('span.jl-muted', `${some(verdict.loops, 'loop')} run iteration by iteration`),
       this.more?.calls(report),
       moved && (this.more?.moved(moved, this.jump) ?? h('span.jl-muted', moved)),
       this.more?.slowest(report, this.pin)
@@ -157,9 +152,9 @@ function pythonText({ verdict: { statements, statementSeconds: seconds } }: Repo
   return `${some(statements, 'statement')} run by Python${seconds === null ? '' : `, ${duration(seconds)}`}`;
 }
 
-/** "memory traffic 294 MB (NumPy 511 MB)"; "" where nobody knows. */
+/** "about 294 MB of memory traffic (NumPy 511 MB)", by the cost model; "" where nobody knows. */
 function movedText({ verdict: { bytesMoved: all, bytesSaved: saved } }: Report): string {
-  return all ? `memory traffic ${bytes(all)}${saved ? ` (NumPy ${bytes(all + saved)})` : ''}` : '';
+  return all ? `about ${bytes(all)} of memory traffic${saved ? ` (NumPy ${bytes(all + saved)})` : ''}` : '';
 }
 
 /** What Python did, each with its line and the reason. */

@@ -1,5 +1,5 @@
 import { h } from '../../../base/dom';
-import { percent } from '../../../base/format';
+import { shareText } from '../../../base/format';
 import type { Report } from '../../../report/report';
 import type { Section } from '../../../panel/section';
 import { clusterCount, flowOf, slowest, type Flow } from '../flow';
@@ -56,9 +56,7 @@ export class SmallClustersView {
       return;
     }
     const part = all > MOST_BOXES ? slowest(flow, FIRST_BOXES) : null;
-    this.notice.textContent = part
-      ? `The ${part.shown} slowest of ${part.of} boxes, ${percent(part.share)} of the time.`
-      : '';
+    this.notice.textContent = part ? `The ${part.shown} slowest of ${part.of} boxes${shareText(part.share)}.` : '';
     if (this.spine.element.parentElement !== body) {
       body.replaceChildren(this.notice, this.spine.element);
     }
