@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import field
+from statistics import median_low
 from typing import Any
 
 from jitlab import events
@@ -54,9 +55,9 @@ class Rounds:
 
     @property
     def middle(self) -> Recording:
-        """That of the round which took the median time."""
-        ordered = sorted(range(len(self.spent_ns)), key=self.spent_ns.__getitem__)
-        return self.recordings[ordered[(len(ordered) - 1) // 2]]
+        """The one whose work took the most nearly what the median round did."""
+        typical = median_low(self.spent_ns)
+        return min(self.recordings, key=lambda recording: abs(recording.work_ns - typical))
 
 
 class Comparison:

@@ -137,8 +137,11 @@ def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mappin
     plan = temporary["plan"]
     where = wording.line_text(wording.numbers_of(temporary["lines"]))
     value = wording.operation_text(ops.get((plan, temporary["producer"])), temporary["producer"], where)
-    value += temporary["name"].removeprefix(temporary["producer"])
-    readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
+    if temporary["consumers"] == [temporary["producer"]]:  # what an operation makes for itself
+        way = f"a copy of what {value} reads" if temporary["name"].endswith(" operand") else f"parts of {value}"
+    else:
+        readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
+        way = f"{value}{temporary['name'].removeprefix(temporary['producer'])} → {readers}"
     reason = temporary["reason"]
     said = "" if wording.clause_says_size(reason) else f", {units.size(temporary['bytes'])}"
-    return clean(f"{value} → {readers}{said}: {wording.clause_of(reason)}")
+    return clean(f"{way}{said}: {wording.clause_of(reason)}")

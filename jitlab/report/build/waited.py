@@ -51,7 +51,7 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
     result["text"] = said
-    later = result.get("next", seconds - compiling if is_whole else work)
+    later = _later_work(recording) or work
     again = 0.0 if compiling or is_whole else result["overhead"]  # each later run has it, too
     paid = _paid(compiling + recording.compiled_before, later, again, speed)
     if paid is not None:
@@ -63,6 +63,13 @@ def _compared_whole(recording: Recording) -> bool:
     """The rounds of the comparison, now or before, are whole runs: with statements that Python runs either way."""
     before = recording.compared_before.compared if recording.compared_before is not None else None
     return any(one is not None and one.is_whole for one in (recording.compared, before))
+
+
+def _later_work(recording: Recording) -> float | None:
+    """Seconds of the compiled side in a comparison, now or before; None where there was none."""
+    before = recording.compared_before.compared if recording.compared_before is not None else None
+    compared = recording.compared or before
+    return median_low(compared.compiled_ns) / 1e9 if compared is not None else None
 
 
 def _this_run(parts: Json) -> str:
@@ -97,14 +104,14 @@ def _rounded(runs: int) -> int:
 
 
 def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
-    """Say beside the factor how the whole run is beside NumPy, where nothing was compiled in it and what jitlab does around the
-    work is felt; and that the times of kernels are not the run's."""
-    work, overhead = parts["work"], parts["overhead"]
+    """Say first how the whole run is beside NumPy, where nothing was compiled in it and what jitlab does around the work is
+    felt; and beside the factor that the times of kernels are not the run's."""
+    work, overhead = _later_work(recording) or parts["work"], parts["overhead"]
     notes = [speed.get("note", "")]
     if not parts["compiling"] and not _compared_whole(recording) and work and overhead >= OVERHEAD_FELT * work:
         ratio = speed["ratio"] * work / (work + overhead)
         code = "speed.whole" if ratio >= 1 else "speed.whole_slower"
-        notes.insert(0, text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio))))
+        speed["text"] = text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio)), part=speed["text"])
     if recording.has_times_of_rounds:
         notes.append(text("speed.rounds"))
     if any(notes):
