@@ -103,3 +103,51 @@ def test_what_numpy_copies_is_copied(f, sign, layout):
             if isinstance(y, np.ndarray):
                 assert x.strides == y.strides
         assert_same_sharing(found, expected)
+
+
+def chosen_of_two(a, c):
+    v = a * 2
+    w = v
+    if c > 0:
+        w = v * 3
+    return w, v
+
+
+def chosen_argument(a, c):
+    w = a
+    if c > 0:
+        w = a * 3
+    return w, a
+
+
+def chosen_part(a, c):
+    v = a * 2
+    w = v
+    if c > 0:
+        w = v * 3
+    return w[1:], v
+
+
+def chosen_by_a_loop(a, c):
+    v = np.ceil(a * 9) + c
+    w, k = v, 0
+    while np.abs(w).max() > 9.5 and k < 12:
+        w = w * 0.5
+        k += 1
+    return w, v
+
+
+@pytest.mark.parametrize("f", [chosen_of_two, chosen_argument, chosen_part, chosen_by_a_loop], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("settle", ["off", "model"])
+def test_an_array_that_data_choose_is_that_array_whichever_way_it_lies(f, settle, monkeypatch):
+    monkeypatch.setattr(jl.config, "settle", settle)
+    values = np.random.default_rng(1).random((3, 3, 3))
+    compiled = jl.jit(f)
+    for a in (values, np.asfortranarray(values), values.transpose(1, 2, 0), values[::-1]):
+        for c in (0.0, 1.0, -1.0, 5.0):
+            expected, found = f(a, np.float64(c)), compiled(a, np.float64(c))
+            for x, y in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(x, y)
+                assert x.strides == y.strides
+            assert (found[0] is found[1]) == (expected[0] is expected[1])
+            assert_same_sharing(found, expected)

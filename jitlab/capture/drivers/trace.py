@@ -459,7 +459,10 @@ class Structure:
                 if cell not in bases:
                     bases[cell] = self._base(cell)
                 leaf.output, lies = bases[cell]
-                leaf.path = (*lies, *tensor._path)
+                if leaf.others:
+                    leaf.lies, leaf.path = lies, tensor._path
+                else:
+                    leaf.path = (*lies, *tensor._path)
             else:
                 leaf.output = self.output(tensor.node())
             if self.capture.root.sizes and leaf.path:
@@ -493,7 +496,8 @@ class Structure:
 
     def _base(self, cell: Cell) -> tuple[int, Path]:
         """The output whose memory an array is, row by row, and the view of it that has the array's own order of axes."""
-        lies = cell.strides if cell.memory is None or cell.memory.is_choice else None
+        is_laid = cell.memory is None or (cell.memory.is_choice and not self.capture.root.sizes)
+        lies = cell.strides if is_laid else None
         order = [axis for axis in order_of(lies, plain(cell.node.shape)) if axis >= 0] if lies else []
         if order == sorted(order):
             return self.output(cell.read(())), ()
@@ -579,8 +583,8 @@ class _Leaf:
     """A tensor of the result."""
 
     __slots__ = (
-        "input", "is_another", "is_scalar", "kind", "lock", "number", "others", "output", "path", "picked", "sizes", "slot",
-        "which",
+        "input", "is_another", "is_scalar", "kind", "lies", "lock", "number", "others", "output", "path", "picked", "sizes",
+        "slot", "which",
     )  # fmt: skip
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
@@ -596,6 +600,7 @@ class _Leaf:
         self.slot: int | None = None
         self.which = -1  # the output that says which of `others` it is, if it is one of them
         self.others: dict[int, Build] = {}
+        self.lies: Path = ()  # the view that has its own order of axes, where it is none of them
         self.picked: Build | None = None  # makes the view that it is
 
     @property
@@ -626,7 +631,7 @@ class _Leaf:
             value = inputs[self.input] if self.input >= 0 else outputs[self.output]
         if self.others:
             other = self.others.get(int(outputs[self.which]))
-            value = value if other is None else other(outputs, inputs)
+            value = view_of(value, self.lies) if other is None else other(outputs, inputs)
         if self.kind >= 0 and (kind := int(outputs[self.kind])) != ARRAY:
             value = value[()] if isinstance(value, np.ndarray) else value
             return PYTHON_KINDS[kind](value) if kind in PYTHON_KINDS else value
