@@ -242,7 +242,7 @@ def test_an_operation_without_a_gradient_is_an_error_that_names_its_line(graph):
 
     with positions(lambda: Source("<cell 1>", 5)):
         y = apply(Opaque(), parameter(graph, 3))
-    with pytest.raises(NoGradientError, match="Opaque has no gradient") as caught:
+    with pytest.raises(NoGradientError, match="opaque has no gradient") as caught:
         gradients(graph, [y], [graph.parameters[0]])
     assert "line 5" in str(caught.value)
 

@@ -94,7 +94,7 @@ def _short_entry(key: str, entry: Json) -> Any:
         entry = _short_operation(entry)
     if key in ("boundaries", "temporaries"):  # the reason's text says it all
         reason = {name: value for name, value in entry["reason"].items() if name not in ("args", "detail")}
-        entry = {name: value for name, value in {**entry, "reason": reason}.items() if name != "rejections"}
+        entry = {name: value for name, value in {**entry, "reason": reason}.items() if name not in ("rejections", "pair")}
     return clipped(shortened(entry) if key == "kernels" else entry)
 
 
