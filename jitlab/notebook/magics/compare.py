@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import field
-from statistics import median_low
 from typing import Any
 
 from jitlab import events
@@ -55,9 +54,8 @@ class Rounds:
 
     @property
     def middle(self) -> Recording:
-        """The one whose work took the most nearly what the median round did."""
-        typical = median_low(self.spent_ns)
-        return min(self.recordings, key=lambda recording: abs(recording.work_ns - typical))
+        """The one whose work took the median time."""
+        return sorted(self.recordings, key=lambda recording: recording.work_ns)[(len(self.recordings) - 1) // 2]
 
 
 class Comparison:

@@ -46,12 +46,13 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"
     compared = recording.compared
-    is_whole = _compared_whole(recording)
+    rounds = _comparison(recording)
+    is_whole = rounds is not None and rounds.is_whole
     if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
     result["text"] = said
-    later = _later_work(recording) or work
+    later = _of_rounds(rounds) or work
     again = 0.0 if compiling or is_whole else result["overhead"]  # each later run has it, too
     paid = _paid(compiling + recording.compiled_before, later, again, speed)
     if paid is not None:
@@ -59,17 +60,15 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     return result
 
 
-def _compared_whole(recording: Recording) -> bool:
-    """The rounds of the comparison, now or before, are whole runs: with statements that Python runs either way."""
-    before = recording.compared_before.compared if recording.compared_before is not None else None
-    return any(one is not None and one.is_whole for one in (recording.compared, before))
+def _comparison(recording: Recording) -> events.Compared | None:
+    """Rounds of both sides, of this run or one before."""
+    before = recording.compared_before
+    return recording.compared or (before.compared if before is not None else None)
 
 
-def _later_work(recording: Recording) -> float | None:
-    """Seconds of the compiled side in a comparison, now or before; None where there was none."""
-    before = recording.compared_before.compared if recording.compared_before is not None else None
-    compared = recording.compared or before
-    return median_low(compared.compiled_ns) / 1e9 if compared is not None else None
+def _of_rounds(rounds: events.Compared | None) -> float | None:
+    """Seconds of the compiled side in the median round."""
+    return median_low(rounds.compiled_ns) / 1e9 if rounds is not None else None
 
 
 def _this_run(parts: Json) -> str:
@@ -106,9 +105,10 @@ def _rounded(runs: int) -> int:
 def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
     """Say first how the whole run is beside NumPy, where nothing was compiled in it and what jitlab does around the work is
     felt; and beside the factor that the times of kernels are not the run's."""
-    work, overhead = _later_work(recording) or parts["work"], parts["overhead"]
+    rounds = _comparison(recording)
+    work, overhead = _of_rounds(rounds) or parts["work"], parts["overhead"]
     notes = [speed.get("note", "")]
-    if not parts["compiling"] and not _compared_whole(recording) and work and overhead >= OVERHEAD_FELT * work:
+    if not parts["compiling"] and not (rounds is not None and rounds.is_whole) and work and overhead >= OVERHEAD_FELT * work:
         ratio = speed["ratio"] * work / (work + overhead)
         code = "speed.whole" if ratio >= 1 else "speed.whole_slower"
         speed["text"] = text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio)), part=speed["text"])
