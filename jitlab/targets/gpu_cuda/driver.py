@@ -1,0 +1,100 @@
+"""What the target asks of a GPU: memory, modules of kernels, launches, waits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitlab.support.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel: which slot of the context holds it, and how many bytes of it count (an address: 8)."""
+
+    slot: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A function of a module that is launched: its name there, its parameters in order, and bytes of shared memory that its
+    text declares."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Shape2:
+    """How many blocks, or threads of a block, there are along two axes."""
+
+    x: int
+    y: int = 1
+
+
+class Module(ABC):
+    """Kernels that are loaded: `functions` as the driver knows them, one for each KernelFunction, in order. What was loaded is
+    taken off the device when this is collected."""
+
+    functions: Sequence[Any]
+
+
+class Driver(ABC):
+    """One GPU. Everything runs in order on one stream: a launch returns when it is enqueued, copies out when they are done.
+
+    Device addresses are ints. Thread-safe.
+    """
+
+    key: str  # of code: equal for drivers that can run the same modules, as "sm_90" or "simulated"
+    name: str  # as people call the device
+    processors: int  # streaming multiprocessors
+    memory_bytes: int  # that the device has
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> int:
+        """The address of memory for so many bytes (at least 1), a multiple of 256. Raises MemoryError."""
+
+    @abstractmethod
+    def free(self, address: int) -> None:
+        """What `allocate` gave may be used again by what is enqueued after this. Called from finalizers, by any thread."""
+
+    @abstractmethod
+    def copy_in(self, address: int, array: np.ndarray[Any, Any]) -> None:
+        """The bytes of an array that lies row by row to the device; when this returns the array may change."""
+
+    @abstractmethod
+    def copy_out(self, array: np.ndarray[Any, Any], address: int) -> None:
+        """Bytes of the device into an array that lies row by row, when all before is done."""
+
+    @abstractmethod
+    def copy_within(self, target: int, source: int, nbytes: int) -> None:
+        """Bytes from one place of the device to another one; enqueued."""
+
+    @abstractmethod
+    def load(self, text: str, kernels: Sequence[KernelFunction]) -> Module:
+        """The kernels of a module of LLVM text for NVPTX, ready to be launched."""
+
+    @abstractmethod
+    def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
+        """Enqueue a kernel. `parameters`: addresses in NumPy's memory where each parameter's bytes lie; they may change when
+        this returns."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Until all that was enqueued is done; Python's signal handlers run meanwhile. Raises what the device failed with."""
+
+    @abstractmethod
+    def mark(self) -> Any:
+        """A point in time of the stream, for `elapsed_ns`."""
+
+    @abstractmethod
+    def elapsed_ns(self, before: Any, after: Any) -> int:
+        """Time on the device between two marks that were passed: after `wait`."""
+
+    def trim(self) -> None:  # noqa: B027 - a driver without a pool keeps nothing
+        """Memory that is kept for later arrays goes back to the system."""
