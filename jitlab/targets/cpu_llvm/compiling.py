@@ -24,10 +24,10 @@ from jitlab.ir.size_facts import noting
 from jitlab.support.address_space import ask_for
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.llvm.program_phases import UNKNOWN_TURNS, steps
 from jitlab.targets.target import Compiled, Origin, tell_compiled
 
 from . import machine
-from .calls.context import UNKNOWN_TURNS, steps
 from .cpu_schedule import Scheduled
 from .emit import codegen
 

@@ -19,11 +19,12 @@ from jitlab.ir.programs.program import Accumulator, Expr, For, Load, Scalar, Sta
 from jitlab.ir.programs.program_lines import origins_in, steps_of
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.llvm.function_text import FunctionText, Phi, module_text
+from jitlab.targets.llvm.program_phases import Phase
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 from jitlab.targets.target import Place
 
-from .calls.context import ContextLayout, Phase
+from .calls.context import ContextLayout
 from .cpu_schedule import Scheduled
 from .emit.codegen import functions_of
 from .emit.phase import PhaseWriter

@@ -99,6 +99,37 @@ class ExpressionWriter:
                 for key in volatile.pop(name):
                     scope.pop(key, None)
 
+    # -- blocks
+
+    def _serial_loop(self, lo: str, hi: str, body: Callable[[str], None], step: str = "1") -> str:
+        """for i in lo..hi step `step`; returns where it stopped."""
+        fn = self.fn
+        head, inside, after = fn.label("loop"), fn.label("body"), fn.label("after")
+        before = fn.current
+        fn.branch(head)
+        fn.block(head)
+        i = fn.phi("i64", [(lo, before)])
+        last = fn.instr(f"add i64 {i}, {step}") if step != "1" else None
+        inside_condition = f"icmp sle i64 {last}, {hi}" if last is not None else f"icmp slt i64 {i}, {hi}"
+        fn.branch_if(fn.instr(inside_condition), inside, after)
+        fn.block(inside)
+        with self.scope():
+            body(str(i))
+        following = last if last is not None else fn.instr(f"add i64 {i}, 1")
+        i.add_incoming(following, fn.current)
+        fn.branch(head)
+        fn.block(after)
+        return str(i)
+
+    def _if(self, condition: str, then: Callable[[], object]) -> None:
+        inside, after = self.fn.label("then"), self.fn.label("endif")
+        self.fn.branch_if(condition, inside, after)
+        self.fn.block(inside)
+        with self.scope():
+            then()
+        self.fn.branch(after)
+        self.fn.block(after)
+
     # -- memory
 
     def _store(self, s: Store) -> None:
@@ -118,7 +149,7 @@ class ExpressionWriter:
         value = v.emitter.splat(value)
         if k == ONE:
             stream = self._is_streamed(s)
-            align = min(64, v.emitter.width * s.buffer.dtype.itemsize) if stream else None
+            align = min(64, v.emitter.width * s.buffer.dtype.itemsize) if stream else self._alignment(s.buffer)
             v.emitter.store(address, value, align, v.mask, stream)
         else:
             stride = self._times(self._poly(k), s.buffer.dtype.itemsize)
@@ -127,6 +158,10 @@ class ExpressionWriter:
     def _is_streamed(self, s: Store) -> bool:
         """Are whole vectors, which then start on a cache line, stored past the caches?"""
         return False
+
+    def _alignment(self, buffer: Buffer) -> int | None:
+        """Of whole vectors of neighbours, in bytes; None: that of an element."""
+        return None
 
     def _load(self, e: Load) -> Val:
         v = self.vector
@@ -138,7 +173,7 @@ class ExpressionWriter:
         if v is None or not k.terms:
             return self.scalar.load(address, e.buffer.dtype, lanes=0)
         if k == ONE:
-            return v.emitter.load(address, e.buffer.dtype, mask=v.mask)
+            return v.emitter.load(address, e.buffer.dtype, align=self._alignment(e.buffer), mask=v.mask)
         stride = self._times(self._poly(k), e.buffer.dtype.itemsize)
         return v.emitter.load_strided(address, stride, e.buffer.dtype, self._left(v))
 

@@ -10,12 +10,13 @@ import numpy as np
 from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer
 from jitlab.targets.cpu_llvm.compiling import MachineCode
+from jitlab.targets.llvm.program_phases import Phase, steps
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher
 
 from . import host_calls
 from .blas import gemm_address
 from .buffers import ALIGNMENT, pool
-from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase, steps
+from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from .device import address_of
 from .signals import prepare, raise_stopped
 

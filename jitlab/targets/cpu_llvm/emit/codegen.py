@@ -20,7 +20,7 @@ import numpy as np
 from jitlab.ops.base import Operation
 from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
+from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from jitlab.targets.llvm import expressions, function_text
     from jitlab.targets.llvm.function_text import FunctionText
+    from jitlab.targets.llvm.program_phases import Phase
 
     from . import phase as phases
     from . import quick

@@ -39,10 +39,11 @@ from jitlab.ir.programs.program import (
 )
 from jitlab.ops.random_draws import Draw
 from jitlab.support.later import Later
-from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout, Phase, changes, written
+from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout
 from jitlab.targets.cpu_llvm.machine import features
 from jitlab.targets.llvm.expressions import InVector
 from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.program_phases import Phase, changes, written
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from jitlab.ir import Poly
 from jitlab.ir.programs.program import ONE, Finish, For, Load, Partial, Step, Store, all_expressions, walk
-from jitlab.targets.cpu_llvm.calls.context import ContextLayout, Phase
+from jitlab.targets.cpu_llvm.calls.context import ContextLayout
 from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.program_phases import Phase
 from jitlab.targets.llvm.values import Val, part_dtype
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 

@@ -63,35 +63,6 @@ class Reductions(ExpressionWriter):
 
     # -- blocks
 
-    def _serial_loop(self, lo: str, hi: str, body: Callable[[str], None], step: str = "1") -> str:
-        """for i in lo..hi step `step`; returns where it stopped."""
-        fn = self.fn
-        head, inside, after = fn.label("loop"), fn.label("body"), fn.label("after")
-        before = fn.current
-        fn.branch(head)
-        fn.block(head)
-        i = fn.phi("i64", [(lo, before)])
-        last = fn.instr(f"add i64 {i}, {step}") if step != "1" else None
-        inside_condition = f"icmp sle i64 {last}, {hi}" if last is not None else f"icmp slt i64 {i}, {hi}"
-        fn.branch_if(fn.instr(inside_condition), inside, after)
-        fn.block(inside)
-        with self.scope():
-            body(str(i))
-        following = last if last is not None else fn.instr(f"add i64 {i}, 1")
-        i.add_incoming(following, fn.current)
-        fn.branch(head)
-        fn.block(after)
-        return str(i)
-
-    def _if(self, condition: str, then: Callable[[], object]) -> None:
-        inside, after = self.fn.label("then"), self.fn.label("endif")
-        self.fn.branch_if(condition, inside, after)
-        self.fn.block(inside)
-        with self.scope():
-            then()
-        self.fn.branch(after)
-        self.fn.block(after)
-
     def _tail(self, at: str, hi: str, emitter: VectorEmitter, one: Callable[[str, Val | None], None]) -> None:
         """The last iterations, fewer than a vector, under a mask."""
 
