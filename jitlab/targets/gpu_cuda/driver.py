@@ -13,9 +13,9 @@ from jitlab.support.lazy_dataclass import dataclass
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel: which slot of the context holds it, and how many bytes of it count (an address: 8)."""
+    """A parameter of a kernel: where it lies in the context of a launch, in bytes from its start, and how many bytes it has."""
 
-    slot: int
+    offset: int
     bytes: int
 
 

@@ -1,0 +1,88 @@
+"""All kernels of a Program: their schedules, their text as one module of LLVM, and the grids that they are launched with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from jitlab.ir.programs.program import For, Program
+from jitlab.support.lazy import lazy
+from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
+from jitlab.targets.llvm.function_text import module_text
+
+from .kernel_writer import KernelWriter
+from .schedules import Limits, Schedule, Unscheduled, schedule_of
+from .slots import ContextSlots
+
+TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
+
+#: Blocks of a grid for each multiprocessor, at most: what is left each thread takes in turns.
+BLOCKS_A_PROCESSOR = 16
+
+
+@dataclass
+class ScheduledKernels(Program):
+    """A Program with the schedule of each phase; `host`: why it runs on the host instead, None where it does not."""
+
+    schedules: tuple[Schedule, ...] = ()
+    host: Unscheduled | None = None
+    unscheduled: str = ""  # the Program's text
+
+    @lazy
+    def text(self) -> str:
+        """The Program's, and what was decided."""
+        what = f"host: {self.host.code}" if self.host is not None else ", ".join(s.text for s in self.schedules)
+        return f"{self.unscheduled}\n  schedules {what}"
+
+
+def scheduled(program: Program, limits: Limits) -> ScheduledKernels:
+    """Program -> the same with the schedules of its phases."""
+    p, schedules, host = program, [], None
+    try:
+        for phase in ContextSlots(p).phases:
+            schedules.append(schedule_of(phase, p.sizes, limits))
+    except Unscheduled as reason:
+        host = reason
+    return ScheduledKernels(
+        p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
+        tuple(schedules), host, p.text,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The text of a Program's kernels, one for each phase, and what their launches are made of."""
+
+    text: str
+    functions: tuple[KernelFunction, ...]
+    schedules: tuple[Schedule, ...]
+    slots: ContextSlots = field(repr=False)
+
+
+def kernels_of(program: ScheduledKernels) -> Kernels:
+    """The kernels of a Program that has schedules. Raises Unscheduled where one turns out not to be possible."""
+    slots = ContextSlots(program)
+    written = [
+        KernelWriter(slots, phase, schedule, f"phase{number}").function()
+        for number, (phase, schedule) in enumerate(zip(slots.phases, program.schedules, strict=True))
+    ]
+    text = TRIPLE + module_text([text for text, _ in written])
+    return Kernels(text, tuple(function for _, function in written), program.schedules, slots)
+
+
+def grid_of(schedule: Schedule, sizes: Mapping[str, int], processors: int) -> Shape2:
+    """How many blocks a kernel is launched with for these sizes."""
+    if schedule.kind == "block":
+        return Shape2(1)
+    total = iterations(schedule.nest, sizes)
+    each = schedule.threads // schedule.team * (schedule.lanes if schedule.kind == "flat" else 1)
+    return Shape2(max(1, min(-(-total // each), processors * BLOCKS_A_PROCESSOR)))
+
+
+def iterations(nest: Sequence[For], sizes: Mapping[str, int]) -> int:
+    """Of loops whose extents depend on sizes alone."""
+    total = 1
+    for loop in nest:
+        total *= max(min(index.const.evaluate(sizes) for index in loop.extent), 0)
+    return total

@@ -1,0 +1,617 @@
+"""KernelWriter: one phase of a Program as a function that each thread of a grid runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from jitlab.ir.programs.program import (
+    ASCENDING,
+    ONE,
+    PARALLEL,
+    Accumulator,
+    Assign,
+    Buffer,
+    CheckedIndex,
+    Finish,
+    For,
+    If,
+    Index,
+    Let,
+    Load,
+    Partial,
+    Repeat,
+    Statement,
+    Step,
+    Store,
+    all_expressions,
+    walk,
+)
+from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter
+from jitlab.targets.llvm.expressions import I64, ExpressionWriter, InVector
+from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.program_phases import Phase, changes, written
+from jitlab.targets.llvm.values import Val, element_type, part_dtype
+
+from .gpu_emitter import THREAD, GpuEmitter
+from .running_values import RunningValue, combined, has_position, over_lanes
+from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_by_side
+from .slots import ContextSlots
+from .teams import Team, special_register
+
+
+class KernelWriter(ExpressionWriter):
+    """Writes the kernel of one phase.
+
+    `team`: the threads that run a statement together; None where each runs it for itself. Together, they all evaluate what is
+    the same for all of them, spread over loops whose iterations may run at once, and one of them stores. They wait for each
+    other where a statement reads or overwrites what others have stored.
+    """
+
+    def __init__(self, slots: ContextSlots, phase: Phase, schedule: Schedule, name: str) -> None:
+        self.slots, self.phase, self.schedule = slots, phase, schedule
+        self.parameters: list[Parameter] = []
+        self.team: Team | None = None
+        self.running: dict[str, RunningValue] = {}
+        self.partial: dict[str, tuple[Val, ...]] = {}
+        self.together: set[str] = set()  # accumulators whose elements a team has divided among its threads
+        self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
+        self.seen: set[str] = set()  # and those it has read
+        self.aligned_lanes = 0  # in a loop whose vectors start at multiples of their size
+        super().__init__(FunctionText(name, self._params()), THREAD)
+        self.scalar = GpuEmitter(self.fn, 1, THREAD)
+        self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
+
+    # -- parameters
+
+    def _params(self) -> list[tuple[str, str]]:
+        slots, phase = self.slots, self.phase
+        params: list[tuple[str, str]] = []
+
+        def add(type: str, name: str, offset: int, bytes: int = 8) -> None:
+            params.append((type, name))
+            self.parameters.append(Parameter(offset, bytes))
+
+        for b in phase.buffers:
+            facts = "noalias" + ("" if b.name in slots.stored else " readonly")
+            add(f"ptr addrspace(1) {facts}", f"g.{b.name}", 8 * slots.buffers[b.name])
+        for name in slots.program.symbols:
+            add("i64", f"n.{name}", 8 * slots.symbols[name])
+        for name, dtype in slots.program.scalars:
+            if name in phase.scalars:
+                part = part_dtype(dtype)
+                for k in range(2 if dtype.kind == "c" else 1):
+                    type = "i8" if dtype.kind == "b" else element_type(dtype)
+                    add(type, f"c.{name}.{k}", slots.scalar_offset(name, k), part.itemsize)
+        add("ptr addrspace(1)", "g.status", 8 * slots.STATUS)
+        add("ptr addrspace(1)", "g.kept", 8 * slots.KEPT)
+        return params
+
+    def _take_parameters(self) -> None:
+        fn, phase = self.fn, self.phase
+        for b in phase.buffers:
+            fn.ahead_emit(f"%b.{b.name} = addrspacecast ptr addrspace(1) %g.{b.name} to ptr")
+        for name in ("status", "kept"):
+            fn.ahead_emit(f"%{name} = addrspacecast ptr addrspace(1) %g.{name} to ptr")
+        for name, dtype in self.slots.program.scalars:
+            if name not in phase.scalars:
+                continue
+            if dtype.kind == "b":
+                value = Val(dtype, fn.ahead(f"trunc i8 %c.{name}.0 to i1"))
+            else:
+                value = Val(dtype, f"%c.{name}.0", 0, f"%c.{name}.1" if dtype.kind == "c" else "")
+            self.scopes[0]["scalar", name] = value
+        kept = self.slots.kept
+        for name, variable in phase.variables.items():
+            if name in kept:
+                self._assign(variable, self._kept_value(name, variable.dtype))
+        for name, dtype in phase.wanted.items():
+            if name in kept and name not in phase.bound:
+                self.locals[name] = self._kept_value(name, dtype)
+
+    def _kept_place(self, name: str) -> str:
+        return self.fn.instr(f"getelementptr i8, ptr %kept, i64 {16 * self.slots.kept[name]}")
+
+    def _kept_value(self, name: str, dtype: np.dtype) -> Val:
+        return self.scalar.load(self._kept_place(name), dtype, lanes=0, align=8)
+
+    def _passed(self, symbol: str) -> str:
+        return f"%n.{symbol}"
+
+    # -- the function
+
+    def function(self) -> tuple[FunctionText, KernelFunction]:
+        """Its text, and how it is launched. Raises Unscheduled."""
+        fn, phase, schedule = self.fn, self.phase, self.schedule
+        self._take_parameters()
+        thread, block = special_register(fn, "tid.x"), special_register(fn, "ctaid.x")
+        blocks = special_register(fn, "nctaid.x")
+        threads = schedule.threads
+        if schedule.kind == "block":
+            self.team = Team(fn, threads, thread)
+            self._statements(phase.statements)
+            self._leave(thread)
+        elif schedule.kind == "flat":
+            first = fn.ahead(f"add i64 {fn.ahead(f'mul i64 {block}, {threads}')}, {thread}")
+            self._spread(schedule.nest, first, fn.ahead(f"mul i64 {blocks}, {threads}"), schedule.lanes)
+        else:
+            self._rows(thread, block, blocks)
+        fn.ret()
+        foreign = [d for d in fn.declarations if d.startswith("declare ") and "@llvm." not in d]
+        if foreign:
+            raise Unscheduled("gpu.library", operation=foreign[0].split("@")[1].split("(")[0])
+        return fn, KernelFunction(fn.name, tuple(self.parameters))
+
+    def _rows(self, thread: str, block: str, blocks: str) -> None:
+        """Each team takes iterations of the nest, one after the other."""
+        fn, schedule = self.fn, self.schedule
+        teams = schedule.threads // schedule.team
+        rank = thread if teams == 1 else fn.ahead(f"and i64 {thread}, {schedule.team - 1}")
+        number = block
+        if teams > 1:
+            own = fn.ahead(f"udiv i64 {thread}, {schedule.team}")
+            number = fn.ahead(f"add i64 {fn.ahead(f'mul i64 {block}, {teams}')}, {own}")
+        self.team = Team(fn, schedule.team, rank)
+        for b in self.phase.buffers:
+            if b.kind == "row":  # each team has its own
+                size = poly_product(self, b)
+                offset = fn.ahead(f"mul i64 {fn.ahead(f'mul i64 {size}, {b.dtype.itemsize}')}, {number}")
+                fn.ahead_emit(f"%r.{b.name} = getelementptr i8, ptr %b.{b.name}, i64 {offset}")
+        total = self._total(schedule.nest)
+        step = fn.ahead(f"mul i64 {blocks}, {teams}")
+
+        def row(i: str) -> None:
+            with self._placed(schedule.nest, i):
+                self._turn(schedule.nest[-1].body, lambda: self._block(schedule.nest[-1].body))
+
+        self._count(number, total, step, row)
+
+    def _pointer(self, buffer: Buffer) -> str:
+        own = buffer.kind == "row" and self.schedule.kind == "rows"
+        return f"%r.{buffer.name}" if own else f"%b.{buffer.name}"
+
+    def _leave(self, thread: str) -> None:
+        """What later phases want is put where they find it."""
+        fn, phase, kept = self.fn, self.phase, self.slots.kept
+        values = [(name, self.locals[name]) for name in phase.bound if name in kept]
+        values += [(n, self._read_variable(v)) for n, v in phase.variables.items() if n in kept and f"={n}" in phase.changes]
+        if values:
+            def store() -> None:
+                for name, value in values:
+                    self.scalar.store(self._kept_place(name), value, align=8)
+
+            self._if(fn.instr(f"icmp eq i64 {thread}, 0"), store)
+
+    # -- statements
+
+    def _statements(self, statements: Sequence[Statement]) -> None:
+        for s in statements:
+            self._statement(s)
+
+    def _block(self, statements: Sequence[Statement]) -> None:
+        with self.scope():
+            self._statements(statements)
+
+    def _statement(self, s: Statement) -> None:
+        if self.team is not None and not isinstance(s, (If, Repeat)):
+            self._wait_for(s)
+        if isinstance(s, For):
+            self._for(s)
+        elif isinstance(s, Store):
+            self._once(lambda: self._store(s))
+        elif isinstance(s, Partial):
+            self._once(lambda: self._store_partial(s))
+        elif isinstance(s, Finish):
+            self._finish_partials(s)
+        elif isinstance(s, Step):
+            self._step(s)
+        elif isinstance(s, Let):
+            self.locals[s.name] = self._eval(s.value)
+        elif isinstance(s, Assign):
+            self._assign(s.variable, self._eval(s.value))
+        elif isinstance(s, If):
+            self._branch(s)
+        elif isinstance(s, Repeat):
+            self._repeat(s)
+        else:
+            raise Unscheduled("gpu.statement", statement=type(s).__name__)
+        if not isinstance(s, (For, If, Repeat)):
+            self._forget(changes([s]))
+
+    def _once(self, store: Callable[[], None]) -> None:
+        """By one thread, where several have come here together."""
+        if self.team is None:
+            store()
+        else:
+            self._if(self.fn.instr(f"icmp eq i64 {self.team.rank}, 0"), store)
+
+    def _store_partial(self, s: Partial) -> None:
+        for buffer, value in zip(s.partials, self.partial[s.accumulator.name], strict=True):
+            self.e.store(self._address(buffer, s.index), value)
+
+    def _branch(self, s: If) -> None:
+        fn = self.fn
+        if self.team is not None:
+            self._touch(_reads([Let("", s.condition)]), set())
+        condition = self._eval(s.condition)
+        then, orelse, after = fn.label("if"), fn.label("else"), fn.label("fi")
+        fn.branch_if(condition.text, then, orelse if s.orelse else after)
+        before, marks = (set(self.dirty), set(self.seen)), []
+        for label, block in ((then, s.then), (orelse, s.orelse)):
+            self.dirty, self.seen = set(before[0]), set(before[1])
+            if block or label == then:
+                fn.block(label)
+                self._block(block)
+                fn.branch(after)
+            marks.append((self.dirty, self.seen))
+        self.dirty, self.seen = (marks[0][k] | marks[1][k] for k in (0, 1))
+        fn.block(after)
+        self._forget(changes([s]))
+
+    def _repeat(self, s: Repeat) -> None:
+        fn = self.fn
+        self._forget(changes([s]))
+        count = None if s.count is None else self._poly(s.count)
+        head, after = fn.label("turn"), fn.label("turns.done")
+        self._meet([*s.before, *s.body])
+        before = fn.current
+        fn.branch(head)
+        fn.block(head)
+        i = fn.phi("i64", [("0", before)])
+        with self.scope():
+            self.symbols[s.symbol] = str(i)
+            if count is not None:
+                body = fn.label("turn.body")
+                fn.branch_if(fn.instr(f"icmp slt i64 {i}, {count}"), body, after)
+                fn.block(body)
+            self._statements(s.before)
+            if s.test is not None:
+                if self.team is not None:
+                    self._touch(_reads([Let("", s.test)]), set())
+                test, body = self._eval(s.test), fn.label("turn.go")
+                fn.branch_if(test.text, body, after)
+                fn.block(body)
+            self._statements(s.body)
+            self._meet([*s.before, *s.body])
+            i.add_incoming(fn.instr(f"add i64 {i}, 1"), fn.current)
+            fn.branch(head)
+        fn.block(after)
+
+    # -- waiting
+
+    def _touch(self, reads: set[str], writes: set[str]) -> None:
+        """A statement comes that reads and stores so: the team waits where that is too early."""
+        assert self.team is not None
+        if reads & self.dirty or writes & (self.dirty | self.seen):
+            self.team.wait()
+            self.dirty, self.seen = set(), set()
+        self.seen |= reads
+
+    def _wait_for(self, s: Statement) -> None:
+        writes = {b.name for inner in walk([s]) for b in written(inner)}
+        self._touch(_reads([s]), writes)
+        self.dirty |= writes
+
+    def _meet(self, statements: Sequence[Statement]) -> None:
+        """At the start of a turn: nobody is still in the one before."""
+        if self.team is not None and any(written(s) for s in walk(statements)):
+            self.team.wait()
+            self.dirty, self.seen = set(), set()
+
+    def _turn(self, statements: Sequence[Statement], body: Callable[[], None]) -> None:
+        """An iteration of a loop that a team runs together."""
+        inner = {b.name for s in walk(statements) for b in written(s)} & _reads(statements)
+        self.dirty, self.seen = set(), set()
+        body()
+        if inner and self.team is not None:
+            self.team.wait()
+        self.dirty, self.seen = set(), set()
+
+    # -- loops
+
+    def _for(self, s: For) -> None:
+        self._forget(changes([s]))
+        for accumulator in s.accumulators:
+            self._begin(accumulator, s)
+        steps = [inner for inner in s.body if isinstance(inner, Step)]
+        team = self.team
+        if team is None:
+            self._count("0", self._extent(s.extent), "1", lambda i: self._body(s, i))
+        elif any(step.bound for step in steps):
+            raise Unscheduled("gpu.scan")
+        elif steps:
+            self._divide(s, team)
+        elif s.kind == PARALLEL and not has_rows(s.body):
+            with self._alone():
+                nest = nest_of(s)
+                self._spread(nest, team.rank, str(team.size), lanes_of(nest[-1]))
+        elif s.kind == ASCENDING:
+            self._ascend(s, team)
+        else:
+            self._meet(s.body)
+            self._count("0", self._extent(s.extent), "1", lambda i: self._turn_of(s, i))
+        for accumulator in s.accumulators:
+            self._end(accumulator, s)
+
+    def _turn_of(self, s: For, i: str) -> None:
+        self.vars[s.var] = i
+        self._block(s.body)
+        self._meet(s.body)
+        del self.vars[s.var]
+
+    def _body(self, s: For, i: str) -> None:
+        self.vars[s.var] = i
+        self._block(s.body)
+        del self.vars[s.var]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Inside, each thread runs what is its own."""
+        team, self.team = self.team, None
+        yield
+        self.team = team
+
+    def _count(self, first: str, end: str, step: str, body: Callable[[str], None]) -> None:
+        """for i in first..end by step"""
+        fn = self.fn
+        head, inside, after = fn.label("loop"), fn.label("body"), fn.label("after")
+        before = fn.current
+        fn.branch(head)
+        fn.block(head)
+        i = fn.phi("i64", [(first, before)])
+        fn.branch_if(fn.instr(f"icmp slt i64 {i}, {end}"), inside, after)
+        fn.block(inside)
+        with self.scope():
+            body(str(i))
+        i.add_incoming(fn.instr(f"add nsw i64 {i}, {step}"), fn.current)
+        fn.branch(head)
+        fn.block(after)
+
+    def _total(self, nest: Sequence[For]) -> str:
+        """How many iterations a nest has."""
+        total = self._extent(nest[0].extent)
+        for loop in nest[1:]:
+            total = self.fn.instr(f"mul nsw i64 {total}, {self._extent(loop.extent)}")
+        return total
+
+    @contextmanager
+    def _placed(self, nest: Sequence[For], i: str) -> Iterator[None]:
+        """In iteration number `i` of a nest."""
+        fn = self.fn
+        for loop in reversed(nest[1:]):
+            extent = self._extent(loop.extent)
+            self.vars[loop.var] = fn.instr(f"urem i64 {i}, {extent}")
+            i = fn.instr(f"udiv i64 {i}, {extent}")
+        self.vars[nest[0].var] = i
+        yield
+        for loop in nest:
+            del self.vars[loop.var]
+
+    def _spread(self, nest: Sequence[For], first: str, step: str, lanes: int) -> None:
+        """The iterations of a nest over threads; those of its innermost loop in vectors, where they lie so."""
+        total = self._total(nest)
+
+        def one(i: str) -> None:
+            with self._placed(nest, i):
+                self._statements(nest[-1].body)
+
+        if lanes == 1:
+            self._count(first, total, step, one)
+            return
+        fn, loop = self.fn, nest[-1]
+        accesses = [(a.buffer, a.offset) for a in side_by_side(loop.body, loop.var)]
+        fits = self._fits(accesses, loop.var, lanes)
+        if len(nest) > 1:  # no vector lies in two rows
+            low = fn.instr(f"and i64 {self._extent(loop.extent)}, {lanes - 1}")
+            fits = fn.instr(f"and i1 {fits}, {fn.instr(f'icmp eq i64 {low}, 0')}")
+        whole = fn.instr(f"and i64 {total}, {-lanes}")
+        whole = fn.instr(f"select i1 {fits}, i64 {whole}, i64 0")
+        self._count(
+            fn.instr(f"mul nsw i64 {first}, {lanes}"), whole, fn.instr(f"mul nsw i64 {step}, {lanes}"),
+            lambda i: self._one_vector(nest, i, lanes),
+        )  # fmt: skip
+        self._count(fn.instr(f"add nsw i64 {whole}, {first}"), total, step, one)
+
+    def _one_vector(self, nest: Sequence[For], i: str, lanes: int) -> None:
+        with self._placed(nest, i):
+            with self._in_vector(nest[-1].var, self.vars[nest[-1].var], lanes):
+                self._statements(nest[-1].body)
+
+    @contextmanager
+    def _in_vector(self, var: str, base: str, lanes: int) -> Iterator[None]:
+        self.vector, self.aligned_lanes = InVector(var, base, None, GpuEmitter(self.fn, lanes, THREAD)), lanes
+        yield
+        self.vector, self.aligned_lanes = None, 0
+
+    def _alignment(self, buffer: Buffer) -> int | None:
+        return self.aligned_lanes * part_dtype(buffer.dtype).itemsize * (2 if buffer.dtype.kind == "c" else 1) or None
+
+    def _fits(self, accesses: Sequence[tuple[Buffer, Index]], var: str, lanes: int) -> str:
+        """Do vectors of so many neighbours start at multiples of their size? An i1."""
+        fn, bits = self.fn, "0"
+        found: dict[tuple[str, str], None] = {}
+        for buffer, offset in accesses:
+            found[f"ptrtoint ptr {self._pointer(buffer)} to i64", str(lanes * buffer.dtype.itemsize - 1)] = None
+            for p in (offset.const, *(k for v, k in offset.terms if v != var)):
+                if p.value is None or p.value % lanes:
+                    found[self._poly(p), str(lanes - 1)] = None
+        for text, low in found:
+            value = fn.instr(text) if text.startswith("ptrtoint") else text
+            bits = fn.instr(f"or i64 {bits}, {fn.instr(f'and i64 {value}, {low}')}")
+        return fn.instr(f"icmp eq i64 {bits}, 0")
+
+    def _ascend(self, s: For, team: Team) -> None:
+        """So many iterations at once as there are threads, each statement for all of them before the next one."""
+        fn = self.fn
+        if not all(isinstance(inner, Store) for inner in s.body):
+            self._meet(s.body)
+            with self._alone():
+                self._if(
+                    fn.instr(f"icmp eq i64 {team.rank}, 0"),
+                    lambda: self._count("0", self._extent(s.extent), "1", lambda i: self._body(s, i)),
+                )
+            return
+        end = self._extent(s.extent)
+
+        def turn(start: str) -> None:
+            i = fn.instr(f"add nsw i64 {start}, {team.rank}")
+            inside = fn.instr(f"icmp slt i64 {i}, {end}")
+            self.vars[s.var] = fn.instr(f"select i1 {inside}, i64 {i}, i64 0")
+            for store in s.body:
+                assert isinstance(store, Store)
+                with self.scope():
+                    self._eval(store.value)
+                    for e, _ in store.gathered:
+                        self._eval(e)
+                    team.wait()
+                    self._if(inside, lambda store=store: self._store(store))  # type: ignore[misc]
+                    team.wait()
+                self._forget(changes([store]))
+            del self.vars[s.var]
+
+        self._count("0", end, str(team.size), turn)
+
+    # -- reductions
+
+    def _begin(self, accumulator: Accumulator, s: For) -> None:
+        lanes = self.vector.emitter.width if self.vector is not None else 0
+        e = self.e
+        assert isinstance(e, GpuEmitter)
+        self.running[accumulator.name] = value = RunningValue(self.fn, accumulator, e, lanes)
+        value.begin()
+
+    def _step(self, s: Step) -> None:
+        running = self.running[s.accumulator.name]
+        index = self._index_value(s.index) if has_position(s.accumulator) else None
+        new = running.step(s, self._eval(s.value), index)
+        if s.bound:
+            self.locals[s.bound] = new
+
+    def _divide(self, s: For, team: Team) -> None:
+        """The elements of a reduction, divided among the threads of a team."""
+        names = [inner.accumulator.name for inner in s.body if isinstance(inner, Step)]
+        self.together.update(names)
+        accesses = [(a.buffer, a.offset) for a in side_by_side(s.body, s.var)]
+        lanes = lanes_of(s) if accesses else 1
+        end = self._extent(s.extent)
+        with self._alone():
+            whole = "0"
+            if lanes > 1:
+                whole = self._divide_vectors(s, team, names, accesses, lanes, end)
+            first = team.rank if whole == "0" else self.fn.instr(f"add nsw i64 {whole}, {team.rank}")
+            self._count(first, end, str(team.size), lambda i: self._body(s, i))
+
+    def _divide_vectors(
+        self, s: For, team: Team, names: Sequence[str], accesses: Sequence[tuple[Buffer, Index]], lanes: int, end: str
+    ) -> str:
+        """The elements that are taken in vectors; how many there are."""
+        fn = self.fn
+        fits = self._fits(accesses, s.var, lanes)
+        whole = fn.instr(f"select i1 {fits}, i64 {fn.instr(f'and i64 {end}, {-lanes}')}, i64 0")
+        scalars = {name: self.running[name] for name in names}
+        with self._in_vector(s.var, "0", lanes):
+            for name in names:
+                self._begin(scalars[name].accumulator, s)
+
+        def one(i: str) -> None:
+            with self._in_vector(s.var, i, lanes):
+                self._body(s, i)
+
+        first = fn.instr(f"mul nsw i64 {team.rank}, {lanes}")
+        self._count(first, whole, str(team.size * lanes), one)
+        for name, running in scalars.items():
+            wide = self.running[name]
+            running.join(over_lanes(wide.accumulator, wide.e, wide.value()))
+        self.running.update(scalars)
+        return whole
+
+    def _end(self, accumulator: Accumulator, s: For) -> None:
+        running = self.running.pop(accumulator.name)
+        value, e = running.value(), running.e
+        if accumulator.name in self.together:
+            self.together.discard(accumulator.name)
+            assert self.team is not None
+            value = self.team.joined(value, e, lambda a, b: combined(accumulator, e, a, b))
+        if not s.finish:
+            self.partial[accumulator.name] = value
+            return
+        count = self._index_text(accumulator.count) if accumulator.count is not None else "0"
+        self._bind(accumulator, value, count)
+
+    def _bind(self, accumulator: Accumulator, value: tuple[Val, ...], count: str) -> None:
+        e = self.e
+        result = accumulator.op.finish(e, value if len(value) > 1 else value[0], e.value(count, I64))
+        self.locals[accumulator.name] = e.cast(result, accumulator.result)
+
+    def _finish_partials(self, s: Finish) -> None:
+        """Partial results joined: by a team, or by the thread that wants them."""
+        team, e = self.team, self.e
+        assert isinstance(e, GpuEmitter)
+        lanes = e.width if self.vector is not None else 0
+        running = RunningValue(self.fn, s.accumulator, e, lanes)
+        running.begin()
+        template = running.now()
+        at = s.base + Index.var("#").scale(s.stride)
+
+        def one(i: str) -> None:
+            self.vars["#"] = i
+            values = tuple(
+                self._partial_of(buffer, at, part, lanes) for buffer, part in zip(s.partials, template, strict=True)
+            )
+            running.join(values)
+            del self.vars["#"]
+
+        first, step = ("0", "1") if team is None else (team.rank, str(team.size))
+        self._count(first, self._poly(s.count), step, one)
+        value = running.value()
+        if team is not None:
+            value = team.joined(value, e, lambda a, b: combined(s.accumulator, e, a, b))
+        self._bind(s.accumulator, value, self._poly(s.total))
+
+    def _partial_of(self, buffer: Buffer, at: Index, like: Val, lanes: int) -> Val:
+        return self.e.load(self._address(buffer, at), like.dtype, lanes=lanes)
+
+    # -- checks
+
+    def _checked(self, expr: CheckedIndex) -> Val:
+        """The wrapped index; where it is out of range, 0, and the status says which check has failed: the host looks at it."""
+        e = self.e
+        n = e.value(self._poly(expr.extent), I64)
+        value = self._eval(expr.value)
+        index = e.cast(value, I64)
+        wrapped = e.select(e.lt(index, e.constant(0, I64)), e.add(index, n), index)
+        bad = e.or_(e.lt(wrapped, e.constant(0, I64)), e.ge(wrapped, n))
+        if value.dtype == np.dtype("u8"):
+            bad = e.or_(bad, e.lt(index, e.constant(0, I64)))
+        note, fine = self.fn.label("out.of.range"), self.fn.label("in.range")
+        condition = bad.text if bad.lanes <= 1 else self._any(bad)
+        self.fn.branch_if(condition, note, fine, likely=False)
+        self.fn.block(note)
+        self.fn.emit(f"store i32 {expr.code + 1}, ptr %status, align 4")
+        self.fn.branch(fine)
+        self.fn.block(fine)
+        return e.select(bad, e.constant(0, I64), wrapped)
+
+    def _any(self, x: Val) -> str:
+        found = "false"
+        for k in range(x.lanes):
+            found = self.fn.instr(f"or i1 {found}, {self.e.extract(x, k).text}")
+        return found
+
+
+def poly_product(writer: KernelWriter, buffer: Buffer) -> str:
+    """How many elements a buffer has, rounded up so that the next one starts at a multiple of 256 bytes."""
+    size = ONE
+    for n in buffer.shape:
+        size = size * n
+    text = writer._poly(size)
+    up = writer.fn.ahead(f"add i64 {text}, 255")
+    return writer.fn.ahead(f"and i64 {up}, -256")
+
+
+def _reads(statements: Sequence[Statement]) -> set[str]:
+    names = {e.buffer.name for e in all_expressions(statements) if isinstance(e, Load)}
+    return names | {b.name for s in walk(statements) if isinstance(s, Finish) for b in s.partials}
+

@@ -1,0 +1,139 @@
+"""Schedules: which threads of the GPU run what of a phase. Decided by what the phase's loops are, and by their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from jitlab.ir.programs.program import (
+    LANES,
+    ONE,
+    PARALLEL,
+    Assign,
+    Call,
+    Define,
+    For,
+    Gemm,
+    If,
+    Index,
+    Let,
+    Load,
+    Repeat,
+    Statement,
+    Step,
+    Store,
+    all_expressions,
+    walk,
+)
+from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.llvm.program_phases import Phase
+
+#: flat: an element of the outer loops a thread, or a vector of them; rows: a team of threads an iteration of the outer loops,
+#: over whose inner loops they spread; block: all of it by one block, whose threads spread over each loop.
+Kind = Literal["flat", "rows", "block"]
+
+WARP = 32
+
+
+class Unscheduled(Exception):  # noqa: N818 - what it says is no error of anybody's
+    """A phase that no schedule takes: the Program runs on the host. `code`: of the reason, in the message table."""
+
+    def __init__(self, code: str, **operands: object) -> None:
+        super().__init__(code)
+        self.code, self.operands = code, operands
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many threads a block has, by kind of schedule. A block's results do not depend on how many blocks there are."""
+
+    flat_threads: int = 256
+    row_threads: int = 256  # of a block; rows that are short have a warp each
+    block_threads: int = 512
+    warp_row_elements: int = 1024  # up to which a warp takes a row
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a phase is run. `nest`: the outer loops that are spread over the grid, outermost first."""
+
+    kind: Kind
+    threads: int  # of a block
+    team: int = 1  # threads that take an iteration of the nest together
+    nest: tuple[For, ...] = ()
+    lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
+
+    @property
+    def text(self) -> str:
+        """What was decided, as part of the key of code."""
+        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes}"
+
+
+def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Schedule:
+    """The schedule of a phase. Raises Unscheduled."""
+    for s in walk(phase.statements):
+        if isinstance(s, Call):
+            raise Unscheduled("gpu.library", operation=s.op)
+        if isinstance(s, Gemm):
+            raise Unscheduled("gpu.product")
+    if any(isinstance(s, Define) for s in phase.statements):
+        raise Unscheduled("gpu.size")
+    outer = phase.outer
+    if outer is None or outer.kind != PARALLEL:
+        return Schedule("block", limits.block_threads)
+    nest = nest_of(outer)
+    body = nest[-1].body
+    inside = [s for s in walk(body) if isinstance(s, For)]
+    if any(isinstance(s, (Repeat, If)) for s in walk(body)) and inside:
+        return Schedule("block", limits.block_threads)
+    if has_rows(body):
+        team = limits.row_threads if _row_elements(body, sizes) > limits.warp_row_elements else WARP
+        return Schedule("rows", limits.row_threads, team, nest)
+    return Schedule("flat", limits.flat_threads, 1, nest, lanes_of(nest[-1]))
+
+
+def has_rows(statements: Sequence[Statement]) -> bool:
+    """Is there something in it that threads do together: a reduction along memory, or scratch for an iteration?"""
+    inside = list(walk(statements))
+    scratch = any(isinstance(s, Store) and s.buffer.kind == "row" for s in inside)
+    return scratch or any(isinstance(s, For) and s.kind == LANES for s in inside)
+
+
+def nest_of(outer: For) -> tuple[For, ...]:
+    """A loop with those in it that may be taken together: all parallel, each alone in the one around it, of fixed extents."""
+    found = [outer]
+    while len(found[-1].body) == 1:
+        (inner,) = found[-1].body
+        if not isinstance(inner, For) or inner.kind != PARALLEL or inner.accumulators or _depends(inner.extent, found):
+            break
+        found.append(inner)
+    return tuple(found)
+
+
+def _depends(extents: Sequence[Index], loops: Sequence[For]) -> bool:
+    own = {loop.var for loop in loops}
+    return any(own.intersection(index.vars) for index in extents)
+
+
+def _row_elements(body: Sequence[Statement], sizes: Mapping[str, int]) -> int:
+    """Of the longest loop that a team spreads over."""
+    found = [min((i.const.evaluate(sizes) for i in s.extent), default=0) for s in walk(body) if isinstance(s, For)]
+    return max(found, default=0)
+
+
+def lanes_of(loop: For) -> int:
+    """How many neighbours a thread can take: 16 bytes of the widest element; 1 where nothing lies side by side."""
+    inside = list(walk(loop.body))
+    if any(isinstance(s, (If, Repeat, Let, Assign)) or (isinstance(s, For) and s.kind == LANES) for s in inside):
+        return 1
+    if any(isinstance(s, Step) and s.bound for s in inside):
+        return 1
+    widest = max((access.buffer.dtype.itemsize for access in side_by_side(loop.body, loop.var)), default=16)
+    return max(min(16 // widest, 8), 1)
+
+
+def side_by_side(statements: Sequence[Statement], var: str) -> Iterator[Load | Store]:
+    """The accesses that are neighbours for neighbouring values of a variable."""
+    for access in (*walk(statements), *all_expressions(statements)):
+        if isinstance(access, (Load, Store)) and not access.gathered and access.offset.coefficient(var) == ONE:
+            yield access
