@@ -70,7 +70,7 @@ def _uninterrupted(action: Callable[[], T]) -> T:
             handler(*held.came)
 
 
-def _alone(action: Callable[[], T]) -> T:
+def alone(action: Callable[[], T]) -> T:
     """What an action with LLVM gives; no other thread has one meanwhile."""
     with locks.Released(_lock), _lock:
         try:
@@ -119,13 +119,13 @@ locks.shared("compiler", _Both())
 
 
 @cache
-def _llvm() -> Any:
+def llvm() -> Any:
     ask_for(LIBRARY_BYTES, "the compiler itself")
-    import llvmlite.binding as llvm
+    import llvmlite.binding as binding
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
 
 
 def prepare() -> None:
@@ -135,21 +135,21 @@ def prepare() -> None:
         ask_for(LIBRARY_BYTES + COMPILER_BYTES, "the compiler itself")
         features(), _triple(), _data_layout(), _target_machine(0), _linker()
 
-    _alone(make)
+    alone(make)
 
 
 def is_loaded() -> bool:
     """Has it been used in this process?"""
-    return _llvm.cache_info().currsize > 0
+    return llvm.cache_info().currsize > 0
 
 
 def _text(function: str, *about: Any) -> str:
     """What one of LLVM's functions writes. (llvmlite's own object for it frees it again if an exception comes after the first
     time.)"""
     written = ctypes.c_char_p()
-    getattr(_llvm().ffi.lib, function)(*about, ctypes.byref(written))
+    getattr(llvm().ffi.lib, function)(*about, ctypes.byref(written))
     text = (written.value or b"").decode()
-    _llvm().ffi.lib.LLVMPY_DisposeString(written)
+    llvm().ffi.lib.LLVMPY_DisposeString(written)
     return text
 
 
@@ -171,7 +171,7 @@ def _triple() -> str:
 
 @cache
 def _target() -> Any:
-    return _llvm().Target.from_triple(_text("LLVMPY_GetDefaultTargetTriple"))
+    return llvm().Target.from_triple(_text("LLVMPY_GetDefaultTargetTriple"))
 
 
 @cache
@@ -189,9 +189,7 @@ def features() -> Features:
 
 @cache
 def _target_machine(codegen: int, beside: bool = False) -> Any:
-    return _target().create_target_machine(
-        cpu=cpu_name(), features=cpu_features(), opt=codegen, reloc="pic", codemodel="small"
-    )
+    return _target().create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=codegen, reloc="pic", codemodel="small")
 
 
 @cache
@@ -203,32 +201,37 @@ def _module(text: str, tier: Tier, context: Any = None) -> tuple[Any, Any]:
     """The module after the tier's passes, and the machine that emits it. `context`: its own, beside other threads."""
     ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
     machine = _target_machine(0 if tier == "quick" else 2, context is not None)
-    module = _llvm().parse_assembly(text, context)
+    module = llvm().parse_assembly(text, context)
     module.triple, module.data_layout = _triple(), _data_layout()
     if tier == "good":
-        options = _llvm().create_pipeline_tuning_options(speed_level=1)
+        options = llvm().create_pipeline_tuning_options(speed_level=1)
         options.loop_vectorization = options.slp_vectorization = False
         options.loop_unrolling = options.loop_interleaving = False
-        builder = _llvm().create_pass_builder(machine, options)
-        passes = builder.getModulePassManager()
-        passes._owned = True  # this frees it: in llvmlite a method of the base class that does nothing comes first
-        try:
-            _long(context, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
-        finally:
-            _llvm().ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+        builder = llvm().create_pass_builder(machine, options)
+        run_passes(module, builder, context)
     return module, machine
+
+
+def run_passes(module: Any, builder: Any, context: Any = None) -> None:
+    """A builder's passes over a module."""
+    passes = builder.getModulePassManager()
+    passes._owned = True  # this frees it: in llvmlite a method of the base class that does nothing comes first
+    try:
+        _long(context, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
+    finally:
+        llvm().ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
 
 
 def _long(context: Any, function: str) -> Any:
     """One of LLVM's functions that take long: without llvmlite's lock where the module has a context of its own."""
-    found = getattr(_llvm().ffi.lib, function)
+    found = getattr(llvm().ffi.lib, function)
     return found if context is None else getattr(found, "_cfn", found)
 
 
 def compile_beside(text: str) -> bytes:
     """As `compile_object(text, "good")`, which other threads do not wait for, but forks do. One at a time."""
     with locks.Released(_beside), _beside:
-        lib, context, error = _llvm().ffi.lib, _llvm().create_context(), ctypes.c_char_p()
+        lib, context, error = llvm().ffi.lib, llvm().create_context(), ctypes.c_char_p()
         context._owned = True  # this frees it, behind its module; after an exception nobody does
         module, machine = _module(text, "good", context)
         buffer = _long(context, "LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, ctypes.byref(error))
@@ -247,16 +250,17 @@ def compile_object(text: str, tier: Tier = "good") -> bytes:
 
     quick: no passes, least code generation. good: passes without unrolling and vectorising, which the text has done.
     """
+
     def compile() -> bytes:
         module, machine = _module(text, tier)
         return bytes(machine.emit_object(module))
 
-    return _alone(compile)
+    return alone(compile)
 
 
 def optimized(text: str, tier: Tier = "good") -> str:
     """The module's text after the tier's passes."""
-    return _alone(lambda: _text("LLVMPY_PrintModuleToString", _module(text, tier)[0]))
+    return alone(lambda: _text("LLVMPY_PrintModuleToString", _module(text, tier)[0]))
 
 
 def asm(text: str, tier: Tier = "good") -> str:
@@ -266,7 +270,7 @@ def asm(text: str, tier: Tier = "good") -> str:
         module, machine = _module(text, tier)
         return str(machine.emit_assembly(module))
 
-    return _alone(emit)
+    return alone(emit)
 
 
 # object code -> addresses
@@ -299,7 +303,7 @@ class Loaded:
         pointer, self._pointer = self._pointer, None
         try:
             if pointer is not None:
-                _llvm().ffi.lib.LLVMPY_LLJIT_Dylib_Tracker_Dispose(pointer, ctypes.byref(ctypes.c_char_p()))
+                llvm().ffi.lib.LLVMPY_LLJIT_Dylib_Tracker_Dispose(pointer, ctypes.byref(ctypes.c_char_p()))
         finally:
             self._linker.loaded -= 1
             self._linker.may_go()
@@ -312,7 +316,7 @@ class _Linker:
 
     def __init__(self) -> None:
         machine = _target().create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
-        self.jit: Any = _llvm().create_lljit_compiler(machine)
+        self.jit: Any = llvm().create_lljit_compiler(machine)
         self.jit._owned, self._pointer = True, self.jit._ptr  # this frees it
         self.loaded = self.linked = 0
 
@@ -321,7 +325,7 @@ class _Linker:
         if not self.loaded and self.linked >= self.MOST:
             pointer, self._pointer = self._pointer, None  # by one thread alone
             if pointer is not None:
-                _llvm().ffi.lib.LLVMPY_LLJITDispose(pointer)
+                llvm().ffi.lib.LLVMPY_LLJITDispose(pointer)
 
 
 _linkers: list[_Linker] = []  # the one in use
@@ -341,7 +345,7 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
 
     def link() -> Loaded:
         ask_for(COMPILER_BYTES + 4 * len(object_bytes), "a kernel's machine code")
-        builder = _llvm().JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
+        builder = llvm().JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
         for name, address in (imports or {}).items():
             builder = builder.import_symbol(name, address)
         for name in symbols:
@@ -350,7 +354,7 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
         loaded.link(builder)
         return loaded
 
-    return _alone(link)
+    return alone(link)
 
 
 # object code on disk
@@ -395,10 +399,9 @@ class ObjectCache:
 
     def key(self, text: str, kind: str) -> str:
         """The name of what was made of a text on a machine like this one; `kind`: a tier, or "plan"."""
-        llvm = _llvm()
         import llvmlite
 
-        versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+        versions = f"{llvmlite.__version__} {llvm().llvm_version_info}"
         parts = (KEY, text, kind, cpu_name(), cpu_features(), versions, _triple())
         digest = hashlib.sha256()
         for part in parts:

@@ -54,6 +54,13 @@ class Driver(ABC):
     name: str  # as people call the device
     processors: int  # streaming multiprocessors
     memory_bytes: int  # that the device has
+    stream: int | None = None  # its handle, where others' code can wait for it
+
+    def before(self, stream: int) -> None:  # noqa: B027 - of memory that nobody else has there is nothing to wait for
+        """What is enqueued here from now on waits for all that somebody else's stream holds."""
+
+    def after(self, stream: int) -> None:  # noqa: B027
+        """What is enqueued on somebody else's stream from now on waits for all that is enqueued here."""
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:

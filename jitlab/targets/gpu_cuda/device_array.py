@@ -1,0 +1,265 @@
+"""Arrays in a GPU's memory: `DeviceArray`, and `GpuMemory`, the device that the target's launches speak to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import TRACED_DTYPES
+from jitlab.targets.target import Device
+
+from .driver import Driver
+
+
+class Block:
+    """Memory of a driver, which gets it back when the last array in it is gone."""
+
+    __slots__ = ("__weakref__", "address", "driver")
+
+    def __init__(self, driver: Driver, nbytes: int) -> None:
+        self.address = 0
+        self.driver = driver
+        self.address = driver.allocate(max(nbytes, 1))
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):  # else it was never given, or an interrupt came before
+            self.driver.free(self.address)
+
+
+class _Geometry:
+    """Where elements lie, as NumPy takes it from an object. NumPy computes with it and never reads there."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.__array_interface__ = {
+            "version": 3, "shape": array.shape, "typestr": array.dtype.str, "data": (array.address, False),
+            "strides": array._apart,
+        }  # fmt: skip
+
+
+class DeviceArray:
+    """An array in a GPU's memory: what `jl.to_device` makes, and what calls with such arguments give.
+
+    It has a shape, strides and views as NumPy's have, and no arithmetic of its own: functions of `jl.function` and `jl.jit`
+    compute with it. NumPy can't read it; `to_numpy()` copies it into NumPy's memory. numba.cuda, CuPy and torch take it without
+    a copy, by `__cuda_array_interface__`.
+
+    Attributes:
+        shape: the length of each axis.
+        dtype: NumPy's type of an element.
+        address: where the first element lies on the device.
+        owner: what keeps the memory; it is freed when the last array in it is gone.
+
+    Example:
+        >>> x = jl.to_device(np.arange(6.0).reshape(2, 3))  # doctest: +SKIP
+        >>> x[:, ::2].to_numpy()  # doctest: +SKIP
+        array([[0., 2.],
+               [3., 5.]])
+    """
+
+    __slots__ = ("__weakref__", "_apart", "_driver", "address", "dtype", "is_readonly", "owner", "shape")
+
+    def __init__(
+        self, driver: Driver, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any],
+        strides: tuple[int, ...] | None = None, is_readonly: bool = False,
+    ) -> None:  # fmt: skip
+        self._driver, self.owner, self.address = driver, owner, address
+        self.shape, self.dtype, self.is_readonly = shape, dtype, is_readonly
+        self._apart = None if strides is None or _lies_in_rows(shape, strides, dtype.itemsize) else strides
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis."""
+        return rows(self.shape, self.dtype.itemsize) if self._apart is None else self._apart
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Do the elements lie row by row, without gaps?"""
+        return self._apart is None
+
+    @property
+    def T(self) -> DeviceArray:
+        """A view with the axes in reverse order."""
+        return self._view(self._geometry().T)
+
+    def transpose(self, *axes: Any) -> DeviceArray:
+        """A view with the axes in another order; without arguments, in reverse order."""
+        return self._view(self._geometry().transpose(*axes))
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """A view with other axes. Raises ValueError where that would need a copy."""
+        given = shape[0] if len(shape) == 1 else shape
+        if not self.is_contiguous:
+            raise ValueError(f"{self!r} does not lie row by row, so reshape would have to copy it: x.copy().reshape(…)")
+        return self._view(self._geometry().reshape(given))
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        parts = index if type(index) is tuple else (index,)
+        for part in parts:
+            if not isinstance(part, (slice, EllipsisType, type(None))) and (
+                isinstance(part, (bool, np.bool_)) or not hasattr(part, "__index__") or np.ndim(part)
+            ):
+                raise TypeError(
+                    f"DeviceArrays take integers, slices, ... and None as an index, not {type(part).__name__}: "
+                    "index in a jl.function or jl.jit, or copy the array with to_numpy()"
+                )
+        whole = parts if any(part is ... for part in parts) else (*parts, ...)  # so that NumPy reads no element
+        return self._view(self._geometry()[whole])
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def copy(self) -> DeviceArray:
+        """A copy on the device, which lies row by row."""
+        return copied(self)
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy in NumPy's memory. It waits until what computes the array is done."""
+        if not self.size:
+            return np.empty(self.shape, self.dtype)
+        if self.is_contiguous:
+            made = np.empty(self.shape, self.dtype)
+            self._driver.copy_out(made.reshape(-1).view(np.uint8), self.address)
+            return made
+        low, high = np.lib.array_utils.byte_bounds(self._geometry())
+        raw = np.empty(high - low, np.uint8)
+        self._driver.copy_out(raw, low)
+        return np.array(np.ndarray(self.shape, self.dtype, raw, self.address - low, self._apart))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": self._apart,
+            "data": (self.address if self.size else 0, self.is_readonly), "stream": self._driver.stream,
+        }  # fmt: skip
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "a DeviceArray lies in a GPU's memory, which NumPy can't read: call to_numpy() for a copy, or compute with it in a "
+            "jl.function or jl.jit"
+        )
+
+    def __iter__(self) -> Any:
+        return (self[n] for n in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.to_numpy())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self._driver.name!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a DeviceArray lies in this process's memory of a GPU: pickle what to_numpy() gives")
+
+    def _geometry(self) -> np.ndarray[Any, Any]:
+        return np.asarray(_Geometry(self))
+
+    def _view(self, at: np.ndarray[Any, Any]) -> DeviceArray:
+        """The array whose elements lie where those of `at` do."""
+        address = at.__array_interface__["data"][0]
+        return DeviceArray(self._driver, self.owner, address, at.shape, self.dtype, at.strides, self.is_readonly)
+
+
+def rows(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of an array that lies row by row."""
+    strides: list[int] = []
+    step = itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def _lies_in_rows(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    if 0 in shape:
+        return True
+    return all(n == 1 or mine == step for n, mine, step in zip(shape, strides, rows(shape, itemsize), strict=True))
+
+
+def empty(driver: Driver, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+    """An array whose elements may have any value."""
+    block = Block(driver, math.prod(shape) * dtype.itemsize)
+    return DeviceArray(driver, block, block.address, shape, dtype)
+
+
+def from_numpy(driver: Driver, value: Any) -> DeviceArray:
+    """A copy of a value in NumPy's memory. Raises TypeError for elements that no kernel computes with."""
+    given = np.asarray(value)
+    if given.dtype.newbyteorder("=") not in TRACED_DTYPES:
+        raise TypeError(f"arrays of {given.dtype} stay in NumPy's memory: a GPU has numbers and truth values")
+    given = np.ascontiguousarray(given, given.dtype.newbyteorder("=")).reshape(given.shape)
+    made = empty(driver, given.shape, given.dtype)
+    if given.size:
+        driver.copy_in(made.address, given.reshape(-1).view(np.uint8))
+    return made
+
+
+def copied(array: DeviceArray) -> DeviceArray:
+    """A copy on the same device, which lies row by row."""
+    driver = array._driver
+    if not array.is_contiguous:
+        return from_numpy(driver, array.to_numpy())
+    made = empty(driver, array.shape, array.dtype)
+    if made.size:
+        driver.copy_within(made.address, array.address, made.nbytes)
+    return made
+
+
+class GpuMemory(Device):
+    """A GPU's memory."""
+
+    array_type = DeviceArray
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    def array(self, value: Any) -> DeviceArray:
+        return from_numpy(self.driver, value)
+
+    def layout_of(self, array: DeviceArray) -> str:
+        return "C" if array._apart is None and array.address % array.dtype.itemsize == 0 else ""
+
+    def contiguous(self, array: DeviceArray) -> DeviceArray:
+        return array if self.layout_of(array) else copied(array)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        return empty(self.driver, shape, dtype)
+
+    def on_host(self, array: DeviceArray) -> np.ndarray[Any, Any]:
+        return array.to_numpy()
+
+    def may_store_into(self, array: DeviceArray, others: Sequence[DeviceArray]) -> bool:
+        if array.is_readonly or not array.is_contiguous:
+            return False
+        mine = array._geometry()
+        return not any(np.may_share_memory(mine, other._geometry()) for other in others)
+
+    def trim(self) -> None:
+        self.driver.trim()
