@@ -36,6 +36,7 @@ from jitlab.targets.llvm.program_phases import Phase, changes, written
 from jitlab.targets.llvm.values import Val, element_type, part_dtype
 
 from .gpu_emitter import THREAD, GpuEmitter
+from .held_rows import HeldRow
 from .running_values import RunningValue, combined, has_position, over_lanes
 from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_by_side
 from .slots import ContextSlots
@@ -59,6 +60,7 @@ class KernelWriter(ExpressionWriter):
         self.together: set[str] = set()  # accumulators whose elements a team has divided among its threads
         self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
         self.seen: set[str] = set()  # and those it has read
+        self.holding: HeldRow | None = None
         self.aligned_lanes = 0  # in a loop whose vectors start at multiples of their size
         super().__init__(FunctionText(name, self._params()), THREAD)
         self.scalar = GpuEmitter(self.fn, 1, THREAD)
@@ -162,11 +164,28 @@ class KernelWriter(ExpressionWriter):
         total = self._total(schedule.nest)
         step = fn.ahead(f"mul i64 {blocks}, {teams}")
 
+        body = schedule.nest[-1].body
+        self.holding = HeldRow(self, body) if schedule.held else None
+
         def row(i: str) -> None:
             with self._placed(schedule.nest, i):
-                self._turn(schedule.nest[-1].body, lambda: self._block(schedule.nest[-1].body))
+                if self.holding is None:
+                    self._turn(body, lambda: self._block(body))
+                else:
+                    self.holding.either(lambda: self._turn(body, lambda: self._block(body)))
 
         self._count(number, total, step, row)
+
+    def _load(self, e: Load) -> Val:
+        held = self.holding
+        return held.load(e) if held is not None and held.inside is not None else super()._load(e)
+
+    def _store(self, s: Store) -> None:
+        held = self.holding
+        if held is not None and held.inside is not None:
+            held.store(s)
+        else:
+            super()._store(s)
 
     def _pointer(self, buffer: Buffer) -> str:
         own = buffer.kind == "row" and self.schedule.kind == "rows"
@@ -317,7 +336,10 @@ class KernelWriter(ExpressionWriter):
             self._begin(accumulator, s)
         steps = [inner for inner in s.body if isinstance(inner, Step)]
         team = self.team
-        if team is None:
+        if self.holding is not None and self.holding.is_on:
+            self.together.update(step.accumulator.name for step in steps)
+            self.holding.loop(s)
+        elif team is None:
             self._count("0", self._extent(s.extent), "1", lambda i: self._body(s, i))
         elif any(step.bound for step in steps):
             raise Unscheduled("gpu.scan")
@@ -429,12 +451,15 @@ class KernelWriter(ExpressionWriter):
         return self.aligned_lanes * part_dtype(buffer.dtype).itemsize * (2 if buffer.dtype.kind == "c" else 1) or None
 
     def _fits(self, accesses: Sequence[tuple[Buffer, Index]], var: str, lanes: int) -> str:
-        """Do vectors of so many neighbours start at multiples of their size? An i1."""
+        return self._fits_all(accesses, [var], lanes)
+
+    def _fits_all(self, accesses: Sequence[tuple[Buffer, Index]], variables: Sequence[str], lanes: int) -> str:
+        """Do vectors of so many neighbours, along one of these loops' variables, start at multiples of their size? An i1."""
         fn, bits = self.fn, "0"
         found: dict[tuple[str, str], None] = {}
         for buffer, offset in accesses:
             found[f"ptrtoint ptr {self._pointer(buffer)} to i64", str(lanes * buffer.dtype.itemsize - 1)] = None
-            for p in (offset.const, *(k for v, k in offset.terms if v != var)):
+            for p in (offset.const, *(k for v, k in offset.terms if v not in variables)):
                 if p.value is None or p.value % lanes:
                     found[self._poly(p), str(lanes - 1)] = None
         for text, low in found:
@@ -476,8 +501,10 @@ class KernelWriter(ExpressionWriter):
     # -- reductions
 
     def _begin(self, accumulator: Accumulator, s: For) -> None:
-        lanes = self.vector.emitter.width if self.vector is not None else 0
-        e = self.e
+        lanes, e = self.vector.emitter.width if self.vector is not None else 0, self.e
+        if self.holding is not None and self.holding.is_on:
+            lanes = self.holding.lanes
+            e = GpuEmitter(self.fn, lanes, THREAD)
         assert isinstance(e, GpuEmitter)
         self.running[accumulator.name] = value = RunningValue(self.fn, accumulator, e, lanes)
         value.begin()
@@ -485,7 +512,8 @@ class KernelWriter(ExpressionWriter):
     def _step(self, s: Step) -> None:
         running = self.running[s.accumulator.name]
         index = self._index_value(s.index) if has_position(s.accumulator) else None
-        new = running.step(s, self._eval(s.value), index)
+        where = self.holding.inside if self.holding is not None else None
+        new = running.step(s, self._eval(s.value), index, where)
         if s.bound:
             self.locals[s.bound] = new
 
@@ -530,6 +558,8 @@ class KernelWriter(ExpressionWriter):
     def _end(self, accumulator: Accumulator, s: For) -> None:
         running = self.running.pop(accumulator.name)
         value, e = running.value(), running.e
+        if running.lanes and self.vector is None:
+            value, e = over_lanes(accumulator, e, value), GpuEmitter(self.fn, 1, THREAD)
         if accumulator.name in self.together:
             self.together.discard(accumulator.name)
             assert self.team is not None

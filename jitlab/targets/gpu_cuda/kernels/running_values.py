@@ -113,7 +113,7 @@ class RunningValue:
 
 
 def _several(value: object) -> tuple[Val, ...]:
-    return value if isinstance(value, tuple) else (value,)  # type: ignore[return-value]
+    return value if isinstance(value, tuple) else (value,)
 
 
 def combined(accumulator: Accumulator, e: GpuEmitter, left: tuple[Val, ...], right: tuple[Val, ...]) -> tuple[Val, ...]:

@@ -48,9 +48,10 @@ class Limits:
     """How many threads a block has, by kind of schedule. A block's results do not depend on how many blocks there are."""
 
     flat_threads: int = 256
-    row_threads: int = 256  # of a block; rows that are short have a warp each
+    row_threads: int = 256  # of a block; rows that are short have a warp each, those that are long twice as many threads
     block_threads: int = 512
     warp_row_elements: int = 1024  # up to which a warp takes a row
+    held_bytes: int = 128  # of a row, that a thread keeps in registers
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,12 @@ class Schedule:
     team: int = 1  # threads that take an iteration of the nest together
     nest: tuple[For, ...] = ()
     lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
+    held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
 
     @property
     def text(self) -> str:
         """What was decided, as part of the key of code."""
-        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes}"
+        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.held}"
 
 
 def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Schedule:
@@ -87,9 +89,48 @@ def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Sched
     if any(isinstance(s, (Repeat, If)) for s in walk(body)) and inside:
         return Schedule("block", limits.block_threads)
     if has_rows(body):
-        team = limits.row_threads if _row_elements(body, sizes) > limits.warp_row_elements else WARP
-        return Schedule("rows", limits.row_threads, team, nest)
+        return _of_rows(nest, body, sizes, limits)
     return Schedule("flat", limits.flat_threads, 1, nest, lanes_of(nest[-1]))
+
+
+def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[str, int], limits: Limits) -> Schedule:
+    elements = _row_elements(body, sizes)
+    threads = limits.row_threads
+    team = threads if elements > limits.warp_row_elements else WARP
+    lanes, widest = held_lanes(body)
+    if lanes:
+        most = max(limits.held_bytes // (lanes * widest), 1)
+        if team == threads and elements > team * lanes * most:
+            team = threads = 2 * threads
+        held = -(-elements // (team * lanes))
+        if 0 < held <= most:
+            return Schedule("rows", threads, team, nest, lanes, held)
+    return Schedule("rows", limits.row_threads, min(team, limits.row_threads), nest)
+
+
+def held_lanes(body: Sequence[Statement]) -> tuple[int, int]:
+    """How many neighbours a thread can take in all loops of a row, where it can keep its part of the row in registers, and the
+    bytes of their widest element; (0, 0) where it can't: they go through the same elements, and scratch is read where it was
+    written."""
+    loops = [s for s in body if isinstance(s, For)]
+    if len(loops) < 2 or any(loop.extent != loops[0].extent for loop in loops):
+        return 0, 0
+    for loop in loops:
+        if not all(isinstance(s, (Store, Step)) and not getattr(s, "bound", "") for s in loop.body):
+            return 0, 0
+        for access in (*loop.body, *all_expressions(loop.body)):
+            if isinstance(access, (Load, Store)) and access.buffer.kind == "row" and not _is_own(access, loop):
+                return 0, 0
+    inside = {s.buffer.name for s in walk(body) if isinstance(s, Store) and s.buffer.kind != "row"}
+    if any(isinstance(e, Load) and e.buffer.name in inside for e in all_expressions(body)):
+        return 0, 0
+    widths = [a.buffer.dtype.itemsize for loop in loops for a in side_by_side(loop.body, loop.var)]
+    return min(lanes_of(loop) for loop in loops), max(widths, default=16)
+
+
+def _is_own(access: Load | Store, loop: For) -> bool:
+    """Is it the element that the iteration stands for?"""
+    return not access.gathered and access.offset == Index.var(loop.var)
 
 
 def has_rows(statements: Sequence[Statement]) -> bool:

@@ -1,0 +1,147 @@
+"""What launches a cluster's kernels on a GPU, and what has the host do a cluster that no kernel takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import Lowered, plain
+from jitlab.ir.programs.program import Buffer
+from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher, Target
+
+from .device_array import Block, DeviceArray
+from .driver import Shape2
+from .gpu_code import GpuCode, HostCode
+from .kernels.kernel_module import grid_of
+
+#: As in `Launcher.run`.
+Times = np.ndarray[Any, Any] | None
+
+#: Each piece of scratch memory starts at a multiple of it.
+ALIGNMENT = 256
+
+
+class KernelLauncher(Launcher):
+    """Launches the kernels of a cluster, one after the other: a context to start from, with what is known before a call."""
+
+    code: GpuCode
+
+    def __init__(self, lowered: Lowered, code: GpuCode) -> None:
+        self.lowered, self.code = lowered, code
+        kernels, driver = code.kernels, code.driver
+        slots = kernels.slots
+        position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
+        self.phases = [phase.kernel for phase in slots.phases]
+        self.results = [(plain(node.shape), node.dtype) for node in lowered.outputs]
+        self.inputs = [(slots.FIRST + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
+        self.outputs = range(slots.FIRST + len(lowered.inputs), slots.FIRST + len(lowered.inputs) + len(lowered.outputs))
+        self.constants: list[DeviceArray] = []  # what the template points to
+        self.template = self._template(position_of)
+        processors = driver.processors
+        self.launches = []
+        for function, known, schedule in zip(code.module.functions, kernels.functions, kernels.schedules, strict=True):
+            offsets = np.array([parameter.offset for parameter in known.parameters], np.int64)
+            grid = grid_of(schedule, lowered.symbol_values, processors)
+            self.launches.append((function, grid, Shape2(schedule.threads), offsets))
+        #: (slot, offset in the scratch memory)
+        self.scratch: list[tuple[int, int]] = []
+        self.scratch_bytes = 0
+        for slot, size in [(slots.STATUS, 8), (slots.KEPT, 16 * len(slots.kept)), *self._buffers()]:
+            self.scratch.append((slot, self.scratch_bytes))
+            self.scratch_bytes += -(-size // ALIGNMENT) * ALIGNMENT
+
+    def _template(self, position_of: dict[Any, int]) -> np.ndarray[Any, Any]:
+        lowered, slots = self.lowered, self.code.kernels.slots
+        template = np.zeros(slots.size, np.int64)
+        for name, number in slots.symbols.items():
+            template[number] = lowered.symbol_values[name]
+        for number, op in zip(slots.scalars.values(), lowered.constants, strict=True):
+            template[number : number + 2] = np.frombuffer(op.data.ljust(16, b"\0")[:16], np.int64)
+        for position, node in enumerate(lowered.inputs):
+            if node not in position_of:
+                array = self.code.device.array(node.op.value)
+                self.constants.append(array)
+                template[slots.FIRST + position] = array.address
+        return template
+
+    def _buffers(self) -> list[tuple[int, int]]:
+        """Slot and bytes of each buffer of scratch: rows are there once for each team of the largest grid."""
+        lowered, slots = self.lowered, self.code.kernels.slots
+        program = lowered.program
+        teams = max(
+            (grid.x * schedule.threads // schedule.team
+             for (_, grid, _, _), schedule in zip(self.launches, self.code.kernels.schedules, strict=True)),
+            default=1,
+        )  # fmt: skip
+        found = [(slots.buffers[b.name], _bytes(b, lowered)) for b in program.temps]
+        for b in program.rows:
+            elements = -(-_bytes(b, lowered) // b.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+            found.append((slots.buffers[b.name], elements * b.dtype.itemsize * teams))
+        return found
+
+    def run(self, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], times: Times) -> int | None:
+        driver, program = self.code.driver, self.lowered.program
+        started = time.perf_counter_ns()
+        context = self.template.copy()
+        for slot, position in self.inputs:
+            context[slot] = inputs[position].address
+        for slot, out in zip(self.outputs, outputs, strict=True):
+            context[slot] = out.address
+        block = Block(driver, self.scratch_bytes)  # lives until all is enqueued
+        for slot, offset in self.scratch:
+            context[slot] = block.address + offset
+        status = np.zeros(2, np.int32)
+        if program.errors:
+            driver.copy_in(block.address, status)
+        base = context.__array_interface__["data"][0]
+        marks = [driver.mark()] if times is not None else []
+        for function, grid, threads, offsets in self.launches:
+            driver.launch(function, grid, threads, (offsets + base).tolist())
+            if times is not None:
+                marks.append(driver.mark())
+        if program.errors:
+            driver.copy_out(status, block.address)
+            if status[0]:
+                return int(status[0]) - 1
+        if times is not None:
+            driver.wait()
+            spent = [driver.elapsed_ns(a, b) for a, b in zip(marks, marks[1:], strict=False)]
+            times[TICKS:] = np.concatenate([[0], np.cumsum(spent)])
+            times[START_NS], times[END_NS] = started, time.perf_counter_ns()
+        return None
+
+
+def _bytes(buffer: Buffer, lowered: Lowered) -> int:
+    size = buffer.dtype.itemsize
+    for n in buffer.shape:
+        size *= n.evaluate(lowered.symbol_values)
+    return max(size, 1)
+
+
+class HostLauncher(Launcher):
+    """Has the host do a cluster: copies its inputs there, and its results back."""
+
+    code: HostCode
+
+    def __init__(self, lowered: Lowered, code: HostCode, host: Target) -> None:
+        self.lowered, self.code, self.host = lowered, code, host
+        self.launcher = host.launcher(lowered, code.host)
+        self.phases, self.results, self.scratch_bytes = self.launcher.phases, self.launcher.results, 0
+        position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
+        #: Inputs that the cluster stores into.
+        self.stored = [position_of[node] for node in lowered.in_place.values()]
+
+    def run(self, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], times: Times) -> int | None:
+        arrays = [array.to_numpy() for array in inputs]
+        made = [np.empty(out.shape, out.dtype) for out in outputs]
+        failed = self.launcher.run(arrays, made, times)
+        if failed is not None:
+            return failed
+        pairs = [*zip(outputs, made, strict=True), *((inputs[k], arrays[k]) for k in self.stored)]
+        for target, source in pairs:
+            if source.size:
+                self.code.driver.copy_in(target.address, source)
+        return None

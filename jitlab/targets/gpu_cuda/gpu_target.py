@@ -1,0 +1,88 @@
+"""A GPU as a target: kernels by LLVM's NVPTX, launched by a driver; what no kernel takes the processor does."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from jitlab.ir import Lowered, NestLimits, Shape
+from jitlab.ir.programs.program import Program
+from jitlab.ir.programs.program_lines import located_lines
+from jitlab.targets.cpu_llvm.calls.blas import gemm_address
+from jitlab.targets.cpu_llvm.cpu_target import CPU
+from jitlab.targets.target import Compiled, Launcher, Listed, Listing, Origin, Place, Target
+
+from .device_array import GpuMemory
+from .driver import Driver
+from .gpu_code import GpuCode, HostCode
+from .gpu_launcher import HostLauncher, KernelLauncher
+from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled
+from .kernels.schedules import Limits, Unscheduled
+
+#: What loops are cut by: the same on every GPU, so that a program gives the same bits on each.
+SHAPE = dict(
+    block_elements=1 << 14, plain_sum_elements=1 << 30, block_rows=256, few_block_rows=256, wide_row_bytes=1 << 40,
+    tall_bytes=1 << 18, wide_columns=1, gemm_multiplications=1 << 62, recompute_operations=16.0,
+    nests=NestLimits(stages=64, operations=1000, deep=128, again=80), jam_rows=1, vector_elements=1, stream_bytes=1 << 62,
+)  # fmt: skip
+
+
+class GpuTarget(Target):
+    """The kernels of one GPU, behind the interface."""
+
+    key = "gpu_cuda"
+    stages = ("llvm", "ptx")
+
+    device: GpuMemory
+
+    def __init__(self, driver: Driver, limits: Limits | None = None) -> None:
+        self.driver, self.limits = driver, limits or Limits()
+        self.device = GpuMemory(driver)
+
+    @property
+    def machine(self) -> str:
+        return self.driver.key
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(has_gemm=bool(gemm_address("dgemm")), **SHAPE)  # type: ignore[arg-type]
+
+    def scheduled(self, program: Program) -> ScheduledKernels:
+        return scheduled(program, self.limits)
+
+    def compiled(self, program: Program, origin: Origin) -> Compiled:
+        assert isinstance(program, ScheduledKernels)
+        reason = program.host
+        if reason is None:
+            try:
+                kernels = kernels_of(program)
+            except Unscheduled as unscheduled:
+                reason = unscheduled
+            else:
+                module = self.driver.load(kernels.text, kernels.functions)
+                return GpuCode(self.key, program, "ptx", first_tier="ptx", kernels=kernels, module=module, driver=self.driver,
+                               device=self.device)  # fmt: skip
+        host = CPU.compiled(CPU.scheduled(program), origin)
+        return HostCode(self.key, program, "host", first_tier="host", host=host, reason=reason, driver=self.driver)
+
+    def launcher(self, lowered: Lowered, code: Compiled) -> Launcher:
+        if isinstance(code, HostCode):
+            return HostLauncher(lowered, code, CPU)
+        return KernelLauncher(lowered, cast(GpuCode, code))
+
+    def last_tier(self, program: Program) -> str:
+        return "ptx"
+
+    def listing(self, program: Program) -> Listing:
+        return ProgramLines(program)
+
+
+class ProgramLines(Listing):
+    """The lines of a Program."""
+
+    functions: dict[str, str] = {}  # noqa: RUF012
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def lines(self, stage: str) -> list[Listed]:
+        return [Listed(text, Place(origins, "", kernel), not origins) for text, origins, kernel in located_lines(self.program)]
