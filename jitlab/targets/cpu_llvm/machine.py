@@ -128,6 +128,11 @@ def llvm() -> Any:
     return binding
 
 
+def llvm_version() -> int:
+    """The first number of LLVM's version."""
+    return int(_llvm().llvm_version_info[0])
+
+
 def prepare() -> None:
     """Makes what every module needs: LLVM itself, the machine of the quick tier, the linker."""
 

@@ -1,0 +1,1 @@
+"""The GPU's target on a simulated device."""
