@@ -130,7 +130,7 @@ def llvm() -> Any:
 
 def llvm_version() -> int:
     """The first number of LLVM's version."""
-    return int(_llvm().llvm_version_info[0])
+    return int(llvm().llvm_version_info[0])
 
 
 def prepare() -> None:

@@ -619,7 +619,7 @@ class KernelWriter(ExpressionWriter):
         condition = bad.text if bad.lanes <= 1 else self._any(bad)
         self.fn.branch_if(condition, note, fine, likely=False)
         self.fn.block(note)
-        self.fn.emit(f"store i32 {expr.code + 1}, ptr %status, align 4")
+        self.fn.emit(f"store atomic i32 {expr.code + 1}, ptr %status monotonic, align 4")
         self.fn.branch(fine)
         self.fn.block(fine)
         return e.select(bad, e.constant(0, I64), wrapped)
