@@ -42,9 +42,10 @@ class KernelLauncher(Launcher):
         self.template = self._template(position_of)
         processors = driver.processors
         self.launches = []
-        for function, known, schedule in zip(code.module.functions, kernels.functions, kernels.schedules, strict=True):
+        parts = zip(code.module.functions, kernels.functions, kernels.schedules, slots.phases, strict=True)
+        for function, known, schedule, phase in parts:
             offsets = np.array([parameter.offset for parameter in known.parameters], np.int64)
-            grid = grid_of(schedule, lowered.symbol_values, processors)
+            grid = grid_of(schedule, phase, lowered.symbol_values, processors)
             self.launches.append((function, grid, Shape2(schedule.threads), offsets))
         #: (slot, offset in the scratch memory)
         self.scratch: list[tuple[int, int]] = []

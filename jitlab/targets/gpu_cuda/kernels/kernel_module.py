@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from jitlab.ir.programs.program import For, Program
+from jitlab.ir.programs.program import For, Gemm, Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
 from jitlab.targets.llvm.function_text import module_text
+from jitlab.targets.llvm.program_phases import Phase
 
 from .kernel_writer import KernelWriter
-from .schedules import Limits, Schedule, Unscheduled, schedule_of
+from .product_writer import ProductWriter
+from .schedules import Limits, Schedule, Unscheduled, schedule_of, tile_of
 from .slots import ContextSlots
 
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
+
+#: Blocks that a grid has along an axis, at most.
+MOST_BLOCKS = (1 << 31) - 1
+
+_WRITERS = {"product": ProductWriter}
 
 #: Blocks of a grid for each multiprocessor, at most: what is left each thread takes in turns.
 BLOCKS_A_PROCESSOR = 16
@@ -64,17 +71,22 @@ def kernels_of(program: ScheduledKernels) -> Kernels:
     """The kernels of a Program that has schedules. Raises Unscheduled where one turns out not to be possible."""
     slots = ContextSlots(program)
     written = [
-        KernelWriter(slots, phase, schedule, f"phase{number}").function()
+        _WRITERS.get(schedule.kind, KernelWriter)(slots, phase, schedule, f"phase{number}").function()
         for number, (phase, schedule) in enumerate(zip(slots.phases, program.schedules, strict=True))
     ]
     text = TRIPLE + module_text([text for text, _ in written])
     return Kernels(text, tuple(function for _, function in written), program.schedules, slots)
 
 
-def grid_of(schedule: Schedule, sizes: Mapping[str, int], processors: int) -> Shape2:
+def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processors: int) -> Shape2:
     """How many blocks a kernel is launched with for these sizes."""
     if schedule.kind == "block":
         return Shape2(1)
+    if schedule.kind == "product":
+        (product,) = [s for s in walk(phase.statements) if isinstance(s, Gemm)]
+        side = tile_of(product.out.dtype).side
+        tiles = [-(-extent.evaluate(sizes) // side) for extent in (product.m, product.n)]
+        return Shape2(max(1, min(tiles[0] * tiles[1] * iterations(schedule.nest, sizes), MOST_BLOCKS)))
     total = iterations(schedule.nest, sizes)
     each = schedule.threads // schedule.team * (schedule.lanes if schedule.kind == "flat" else 1)
     return Shape2(max(1, min(-(-total // each), processors * BLOCKS_A_PROCESSOR)))

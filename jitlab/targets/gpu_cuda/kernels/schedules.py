@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from jitlab.ir.programs.program import (
     LANES,
     ONE,
@@ -29,8 +31,9 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.llvm.program_phases import Phase
 
 #: flat: an element of the outer loops a thread, or a vector of them; rows: a team of threads an iteration of the outer loops,
-#: over whose inner loops they spread; block: all of it by one block, whose threads spread over each loop.
-Kind = Literal["flat", "rows", "block"]
+#: over whose inner loops they spread; block: all of it by one block, whose threads spread over each loop;
+#: product: a tile of a product of matrices a block.
+Kind = Literal["flat", "rows", "block", "product"]
 
 WARP = 32
 
@@ -71,16 +74,51 @@ class Schedule:
         return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.held}"
 
 
+@dataclass(frozen=True)
+class Tile:
+    """Of a product: `side` rows and columns, of which each of side/own × side/own threads has `own` × `own`, in groups of
+    neighbours; `deep`: how much of the sums is taken at a time."""
+
+    side: int
+    own: int
+    group: int  # neighbours that a thread reads from shared memory at a time
+    deep: int = 8
+
+    @property
+    def across(self) -> int:
+        """Threads along a side."""
+        return self.side // self.own
+
+    @property
+    def threads(self) -> int:
+        return self.across * self.across
+
+    @property
+    def each(self) -> int:
+        """Elements of each operand's tile that a thread loads."""
+        return self.side * self.deep // self.threads
+
+
+def tile_of(dtype: np.dtype) -> Tile:
+    """The tile for elements of this dtype."""
+    return Tile(128, 8, 4) if dtype.itemsize == 4 else Tile(64, 4, 2)
+
+
 def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Schedule:
     """The schedule of a phase. Raises Unscheduled."""
     for s in walk(phase.statements):
         if isinstance(s, Call):
             raise Unscheduled("gpu.library", operation=s.op)
-        if isinstance(s, Gemm):
-            raise Unscheduled("gpu.product")
     if any(isinstance(s, Define) for s in phase.statements):
         raise Unscheduled("gpu.size")
     outer = phase.outer
+    products = [s for s in walk(phase.statements) if isinstance(s, Gemm)]
+    if products:
+        nest = _batches(outer) if outer is not None else ()
+        body = nest[-1].body if nest else phase.statements
+        if len(body) > 1 or body[0] is not products[0]:
+            raise Unscheduled("gpu.product")
+        return Schedule("product", tile_of(products[0].out.dtype).threads, nest=nest)
     if outer is None or outer.kind != PARALLEL:
         return Schedule("block", limits.block_threads)
     nest = nest_of(outer)
@@ -148,6 +186,17 @@ def nest_of(outer: For) -> tuple[For, ...]:
         if not isinstance(inner, For) or inner.kind != PARALLEL or inner.accumulators or _depends(inner.extent, found):
             break
         found.append(inner)
+    return tuple(found)
+
+
+def _batches(outer: For) -> tuple[For, ...]:
+    """The loops around a product, one in the other: each of their iterations has a result of its own."""
+    found = [outer]
+    while len(found[-1].body) == 1 and isinstance(inner := found[-1].body[0], For) and not _depends(inner.extent, found):
+        found.append(inner)
+    last = found[-1].body[0]
+    if not isinstance(last, Gemm) or any(not last.out_offset.coefficient(loop.var).terms for loop in found):
+        raise Unscheduled("gpu.product")
     return tuple(found)
 
 
