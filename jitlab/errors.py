@@ -29,6 +29,8 @@
       ImpossiblePlanError(ValueError)       a what-if asks for a plan that something forbids: a cycle, a type, a library call
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
       DatasetError(OSError)                 a data set that is not there, or whose files are damaged
+      DeviceError(RuntimeError)             a GPU is asked for and cannot be used: the one sentence says why, and what to do
+        DeviceLost                          a GPU has failed and does nothing more for this process, which goes on without it
 
 Every message says what, where, why and what to try, on four lines. User text in it can't act in a terminal.
 """
@@ -208,3 +210,12 @@ class ForeignFileError(JitlabError, OSError):
 
 class DatasetError(JitlabError, OSError):
     """A data set that is not there, or whose files are damaged."""
+
+
+class DeviceError(JitlabError, RuntimeError):
+    """A GPU is asked for and cannot be used."""
+
+
+class DeviceLost(DeviceError):
+    """A GPU has failed, in a kernel as a rule, and does nothing more for this process. NumPy's arrays, and what runs on the
+    CPU, are as they were."""

@@ -29,7 +29,8 @@ def test_what_goes_in_comes_out(memory, dtype):
 
 @pytest.mark.parametrize("value", [
     np.float32(2.5), 3, True, 2j, [1, 2], np.empty((0, 3)), np.zeros((2, 0), "i4"), X[::-1, :, ::2], X.T,
-    np.broadcast_to(X[0], (5, 3, 4)), np.arange(4, dtype=">i4"), np.frombuffer(b"abcdefgh", "u1"), np.frombuffer(b"x" + bytes(range(16)), "i4", 4, 1),
+    np.broadcast_to(X[0], (5, 3, 4)), np.arange(4, dtype=">i4"), np.frombuffer(b"abcdefgh", "u1"),
+    np.frombuffer(b"x" + bytes(range(16)), "i4", 4, 1),
 ])  # fmt: skip
 def test_any_array_of_numbers_goes_in(memory, value):
     there = memory.array(value)
