@@ -235,9 +235,12 @@ class CudaDriver(Driver):
             warnings.simplefilter("ignore")  # that the driver links: it does
             try:
                 linker = core.Linker(core.ObjectCode.from_ptx(made.encode()), options=core.LinkerOptions(arch=self.key))
-                return bytes(linker.link("cubin").code)
+                cubin = bytes(linker.link("cubin").code)
+                if cubin:
+                    return cubin
             except Exception:  # of a class of cuda.core's own: a linker that is older than the PTX, or there is none
-                return made.encode() + b"\0"
+                pass
+        return made.encode() + b"\0"
 
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
         name, handle = function
