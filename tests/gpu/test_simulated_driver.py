@@ -325,3 +325,52 @@ def test_the_threads_that_a_fault_left_waiting_are_ended(monkeypatch):
     with pytest.raises(SimulatedFault, match="16 at shuffle"):
         rows(ROWS.replace("  %is.first = icmp eq i32 %warp, 0", "  %is.first = icmp slt i32 %t, 16"))
     assert told == [512]
+
+
+#: Each thread tells its neighbour something through shared memory, `turns` times.
+NEIGHBOURS = (
+    HEAD
+    + """
+declare void @llvm.nvvm.bar.warp.sync(i32)
+@told = internal addrspace(3) global [64 x i32] undef, align 16
+define ptx_kernel void @tell(ptr addrspace(1) %x, i64 %turns) {
+entry:
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %n = xor i32 %t, 1
+  %mine = getelementptr i32, ptr addrspace(3) @told, i32 %t
+  %other = getelementptr i32, ptr addrspace(3) @told, i32 %n
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %j, %next ]
+  %v = phi i32 [ %t, %entry ], [ %w, %next ]
+  store i32 %v, ptr addrspace(3) %mine, align 4
+  call void @llvm.nvvm.bar.warp.sync(i32 -1)
+  %w = load i32, ptr addrspace(3) %other, align 4
+  call void @llvm.nvvm.bar.warp.sync(i32 -1)
+  %j = add i64 %i, 1
+  %more = icmp slt i64 %j, %turns
+  br i1 %more, label %next, label %done
+done:
+  %p = getelementptr i32, ptr addrspace(1) %x, i32 %t
+  store i32 %w, ptr addrspace(1) %p, align 4
+  ret void
+}
+"""
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_warp_has_barriers_of_its_own(order):
+    def tell(text=NEIGHBOURS):
+        return on_device(SimulatedDriver(order=order), text, "tell", [np.zeros(64, np.int32)], [3], (1,), (64,))[0]
+
+    np.testing.assert_array_equal(tell(), np.arange(64) ^ 1)
+    with pytest.raises(SimulatedFault, match="race"):
+        tell(NEIGHBOURS.replace("xor i32 %t, 1", "xor i32 %t, 32"))
+    first, second, third = NEIGHBOURS.split("  call void @llvm.nvvm.bar.warp.sync(i32 -1)\n")
+    for text in (first + second + "  call void @llvm.nvvm.bar.warp.sync(i32 -1)\n" + third,
+                 first + "  call void @llvm.nvvm.bar.warp.sync(i32 -1)\n" + second + third):  # fmt: skip
+        with pytest.raises(SimulatedFault, match="race"):
+            tell(text)
+    everybody = NEIGHBOURS.replace("xor i32 %t, 1", "and i32 %t, 32")  # all read what one of them then writes
+    np.testing.assert_array_equal(tell(everybody), np.arange(64) & 32)

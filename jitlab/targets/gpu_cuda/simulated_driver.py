@@ -22,9 +22,9 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm import machine
 
 from .driver import Driver, KernelFunction, Module, Shape2
-from .simulation.processor_text import BARRIER, ProcessorText, processor_text
+from .simulation.processor_text import BARRIER, SHUFFLE, WARP_BARRIER, ProcessorText, processor_text
 from .simulation.runtime_text import DESTROY, RESUME, SINK_BYTES, start_name
-from .simulation.thread_records import BLOCK_BIT, FAULTS, LAUNCH, RANGE, SEVERAL, THREAD
+from .simulation.thread_records import BLOCK_BIT, FAULTS, LAUNCH, NUMBER, RANGE, THREAD
 
 WARP = 32
 
@@ -59,7 +59,7 @@ class SimulatedModule(Module):
     """Code for the processor; LLVM takes it out of memory when this and its kernels are collected."""
 
     def __init__(self, text: str, kernels: Sequence[KernelFunction]) -> None:
-        self.made: ProcessorText = processor_text(machine.optimized(text, "quick"), machine.llvm_version())
+        self.made: ProcessorText = processor_text(machine.optimized(text, "quick"), machine.llvm().llvm_version_info[0])
         found = self.made.kernels
         for kernel in kernels:
             if kernel.name not in found or len(found[kernel.name][0]) != len(kernel.parameters):
@@ -242,16 +242,18 @@ class _Launch:
         sites = self.threads["site"]
         if not sites.any():
             return np.zeros(0, np.int64)
-        is_barrier = np.array([what == BARRIER for what, _ in self.module.made.sites])
+        kinds = np.array([what for what, _ in self.module.made.sites])
         by_block = sites.reshape(self.blocks, self.size)
-        passed = (by_block == by_block[:, :1]).all(axis=1) & is_barrier[by_block[:, 0]]
-        self.threads["epoch"].reshape(self.blocks, self.size)[passed] += 1
+        passed = (by_block == by_block[:, :1]).all(axis=1) & (kinds == BARRIER)[by_block[:, 0]]
+        self.threads["epoch"].reshape(by_block.shape)[passed] += 1
         ready = np.repeat(passed, self.size)
         if self.size % WARP == 0:
             by_warp = sites.reshape(-1, WARP)
-            met = (by_warp == by_warp[:, :1]).all(axis=1) & (by_warp[:, 0] > 0) & ~is_barrier[by_warp[:, 0]]
-            self._shuffle(np.flatnonzero(met))
-            ready |= np.repeat(met, WARP)
+            same = (by_warp == by_warp[:, :1]).all(axis=1)
+            swapped, synced = (same & (kinds == kind)[by_warp[:, 0]] for kind in (SHUFFLE, WARP_BARRIER))
+            self._shuffle(np.flatnonzero(swapped))
+            self.threads["warp_epoch"].reshape(by_warp.shape)[synced] += 1
+            ready |= np.repeat(swapped | synced, WARP)
         if not ready.any():
             self._diverged(by_block)
         return np.flatnonzero(ready)
@@ -282,8 +284,8 @@ class _Launch:
         text = f"thread {thread['number']} of block {thread['block']} of {self.name}: {kind} at {address:#x}"
         text += f"{self._placed(address)}: {instruction}"
         if kind == "race":
-            number, block = int(fault["other"]) & SEVERAL, (int(fault["other"]) >> BLOCK_BIT) - 1
-            other = "several threads" if number == SEVERAL else f"thread {number} of block {block}"
+            number, block = int(fault["other"]) & NUMBER, (int(fault["other"]) >> BLOCK_BIT) - 1
+            other = "several threads" if number >= MOST_THREADS else f"thread {number} of block {block}"
             text += f"; {other} used it, too, and nothing orders them"
         raise SimulatedFault(text)
 

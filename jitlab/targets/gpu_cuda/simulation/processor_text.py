@@ -18,7 +18,7 @@ from . import runtime_text, thread_records
 from .runtime_text import ATOMIC, READ, WRITE
 from .thread_records import THREAD
 
-BARRIER, SHUFFLE = "barrier", "shuffle"
+BARRIER, WARP_BARRIER, SHUFFLE = "barrier", "barrier of a warp", "shuffle"
 
 
 @dataclass
@@ -67,6 +67,7 @@ _MACHINE = re.compile(r'"(?:target-cpu|target-features|nvvm[^"]*)"(?:="[^"]*")?'
 _HEADER = re.compile(r"define (?P<before>.*?)(?P<type>\S+) @(?P<name>[^\s(]+)\((?P<parameters>.*)\)(?P<after>[^)]*)\{$")
 _REGISTER = re.compile(r"  (%\S+) = .*@llvm\.nvvm\.read\.ptx\.sreg\.(n?tid|n?ctaid)\.([xy])\(\)")
 _BARRIER = re.compile(r"  (?:tail |notail )?call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
+_WARP_BARRIER = re.compile(r"  (?:tail |notail )?call void @llvm\.nvvm\.bar\.warp\.sync\(i32 -1\)")
 _SHUFFLE = re.compile(r"  (%\S+) = .*@llvm\.nvvm\.shfl\.sync\.bfly\.i32\(i32 -1, i32 (\S+), i32 (\S+), i32 31\)")
 _POINTER = r"(?P<pointer>ptr [^\s,]+)"
 _KIND = r"(?:volatile )?(?P<type><[^>]+>|\S+)"
@@ -148,7 +149,7 @@ class _Function:
         self.header, self.name = header, header["name"]
         self.is_kernel = "ptx_kernel" in header["before"]
         self.body = [self.plain(line) for line in lines[1:] if not line.strip().startswith("#dbg")]
-        self.waits = any(_BARRIER.match(line) or _SHUFFLE.match(line) for line in self.body)
+        self.waits = any(kind.match(line) for line in self.body for kind in (_BARRIER, _WARP_BARRIER, _SHUFFLE))
         self.count = 0  # of what is named here
         self.entry: list[str] = []  # instructions ahead of all others
         self.out: list[str] = []
@@ -247,6 +248,8 @@ class _Function:
             self.read(register[1], f"{register[2]}.{register[3]}")
         elif _BARRIER.match(line):
             self.wait(BARRIER, line)
+        elif _WARP_BARRIER.match(line):
+            self.wait(WARP_BARRIER, line)
         elif shuffle:
             self.out += [f"  store i32 {shuffle[2]}, ptr %sim.value.at", f"  store i32 {shuffle[3]}, ptr %sim.mask.at"]
             self.wait(SHUFFLE, line)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from .thread_records import BLOCK_BIT, EPOCH_BIT, FAULTS, LAUNCH, RANGE, SEVERAL, THREAD, field
+from .thread_records import (
+    BLOCK_BIT,
+    EPOCH_BIT,
+    FAULTS,
+    LAUNCH,
+    NUMBER,
+    OF_BLOCK,
+    OF_WARP,
+    RANGE,
+    THREAD,
+    WARP_BITS,
+    WARP_EPOCH_BIT,
+    field,
+)
 
 #: Kinds of accesses. Atomic ones are no race.
 READ, WRITE, ATOMIC = range(3)
@@ -89,8 +102,12 @@ who:
   %epoch.64 = zext i32 %epoch to i64
   %epoch.up = shl i64 %epoch.64, {EPOCH_BIT}
   %number.64 = zext i32 %number to i64
+  %warp.epoch.at = getelementptr i8, ptr %thread, i64 {field(THREAD, "warp_epoch")}
+  %warp.epoch = load i64, ptr %warp.epoch.at
+  %warp.epoch.up = shl i64 %warp.epoch, {WARP_EPOCH_BIT}
   %both = or i64 %block.up, %epoch.up
-  %me = or i64 %both, %number.64
+  %all = or i64 %both, %warp.epoch.up
+  %me = or i64 %all, %number.64
   %is.read = icmp eq i32 %how, {READ}
   br label %byte
 byte:
@@ -111,7 +128,10 @@ note:
   %other.block.bits = xor i64 %reader, %me
   %other.block = lshr i64 %other.block.bits, {BLOCK_BIT}
   %same.block = icmp eq i64 %other.block, 0
-  %several.here = or i64 %me, {SEVERAL}
+  %warp.bits = and i64 %other.block.bits, {WARP_BITS}
+  %same.warp = icmp eq i64 %warp.bits, 0
+  %several.bit = select i1 %same.warp, i64 {OF_WARP}, i64 {OF_BLOCK}
+  %several.here = or i64 %me, %several.bit
   %several = select i1 %same.block, i64 %several.here, i64 -1
   %readers = select i1 %after.read, i64 %several, i64 %me
   %place = select i1 %is.read, ptr %reader.at, ptr %writer.at
@@ -140,10 +160,17 @@ define internal i1 @sim.is_other(i64 %word, i64 %me) alwaysinline {{
   %somebody = icmp ne i64 %word, 0
   %block.bits = lshr i64 %bits, {BLOCK_BIT}
   %other.block = icmp ne i64 %block.bits, 0
-  %above.thread = lshr i64 %bits, {EPOCH_BIT}
-  %same.epoch = icmp eq i64 %above.thread, 0
-  %not.me = icmp ne i64 %bits, 0
-  %other.thread = and i1 %same.epoch, %not.me
+  %epoch.bits = lshr i64 %bits, {EPOCH_BIT}
+  %same.epoch = icmp eq i64 %epoch.bits, 0
+  %number.bits = and i64 %bits, {NUMBER}
+  %other.number = icmp ne i64 %number.bits, 0
+  %warp.bits = and i64 %bits, {WARP_BITS}
+  %other.warp = icmp ne i64 %warp.bits, 0
+  %warp.epoch.bits = lshr i64 %bits, {WARP_EPOCH_BIT}
+  %same.warp.epoch = icmp eq i64 %warp.epoch.bits, 0
+  %not.ordered = or i1 %other.warp, %same.warp.epoch
+  %other.now = and i1 %same.epoch, %other.number
+  %other.thread = and i1 %other.now, %not.ordered
   %unordered = or i1 %other.block, %other.thread
   %result = and i1 %somebody, %unordered
   ret i1 %result

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 #: A thread: its special registers, where it waits (0: it has ended; else the number of a barrier or shuffle in its module),
-#: what it hands to a shuffle and gets from it, and which bits its partner's lane differs in. `epoch`: barriers it has passed.
+#: what it hands to a shuffle and gets from it, and which bits its partner differs in. Epochs count the barriers it has passed.
 THREAD = np.dtype(
     [(name, "i4") for name in "tid.x tid.y ntid.x ntid.y ctaid.x ctaid.y nctaid.x nctaid.y".split()]
-    + [("site", "i4"), ("value", "i4"), ("mask", "i4"), ("block", "i4"), ("number", "i4"), ("epoch", "i4")]
+    + [
+        ("site", "i4"),
+        ("value", "i4"),
+        ("mask", "i4"),
+        ("block", "i4"),
+        ("number", "i4"),
+        ("epoch", "i4"),
+        ("warp_epoch", "i8"),
+    ]
     + [("shared", "u8"), ("shadow", "u8"), ("launch", "u8")],
     align=True,
 )
@@ -26,17 +34,16 @@ LAUNCH = np.dtype(
 #: Kinds of wrong accesses, from 1 on.
 FAULTS = ("", "misaligned", "outside", "race")
 
-#: Bits of a word of shadow: the number of the thread in its block, its epoch, and above them its block plus 1.
-EPOCH_BIT, BLOCK_BIT = 16, 40
+#: A word of shadow says who used a byte, and when: from the lowest bit on the number of a thread in its block, how many
+#: barriers its warp had passed and how many its block, and its block plus 1.
+WARP_EPOCH_BIT, EPOCH_BIT, BLOCK_BIT = 12, 26, 44
+NUMBER = (1 << WARP_EPOCH_BIT) - 1
 
-#: In the place of a thread's number: several threads.
-SEVERAL = (1 << EPOCH_BIT) - 1
+#: Added to the number of a thread: others of its warp did so, too; others of its block did.
+OF_WARP, OF_BLOCK = 1 << 10, 1 << 11
 
-
-def llvm_type(record: np.dtype) -> str:
-    """The same record as a type of LLVM's."""
-    assert record.fields is not None
-    return "{ " + ", ".join(f"i{8 * record.fields[name][0].itemsize}" for name in record.names or ()) + " }"
+#: The bits of a number that are the same for a warp.
+WARP_BITS = OF_BLOCK | (OF_WARP - 32)
 
 
 def field(record: np.dtype, name: str) -> int:
