@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .notebook.widgets.explorer import explorer
     from .report import Report, expect, explain, record
     from .specs import TensorShape, TensorSpec
-    from .targets.devices import trim
+    from .targets.devices import simulated_gpu, trim
     from .variable import Variable
 else:  # what a first call does not need is loaded when somebody asks for it
     __getattr__ = names_of(
@@ -61,7 +61,7 @@ else:  # what a first call does not need is loaded when somebody asks for it
             "notebook.widgets.explorer": "explorer",
             "report": "Report expect explain record",
             "specs": "TensorShape TensorSpec",
-            "targets.devices": "trim",
+            "targets.devices": "simulated_gpu trim",
             "variable": "Variable",
         },
     )
@@ -102,6 +102,7 @@ __all__ = [
     "print_",
     "record",
     "run_functions_eagerly",
+    "simulated_gpu",
     "stop_gradient",
     "trim",
     "value_and_grad",

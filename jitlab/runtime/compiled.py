@@ -18,7 +18,7 @@ def compiled(target: Target, program: Program, origin: Origin) -> Compiled:
     """A target's code of a Program: of this process, of the disk, or compiled now. Sends ProgramCompiled."""
     started = time.perf_counter_ns()
     program = target.scheduled(program)
-    key = target.key, program.text
+    key = target, program.text
     with locks.Released(_lock), _lock:
         known = _by_text.get(key)
         if known is None:
@@ -41,8 +41,8 @@ def forget_compiled() -> None:
         _recent.clear()
 
 
-#: By the target's key and the Program's text: what some trace runs, and the Programs asked for last, though no trace may run
+#: By the target, whose device the code is loaded on, and the Program's text: what some trace runs, and the Programs asked for last, though no trace may run
 #: them now: a definition that is executed again finds its code. What falls out of both is taken out of memory.
-_by_text: WeakValueDictionary[tuple[str, str], Compiled] = WeakValueDictionary()
-_recent: OrderedDict[tuple[str, str], Compiled] = OrderedDict()
+_by_text: WeakValueDictionary[tuple[Target, str], Compiled] = WeakValueDictionary()
+_recent: OrderedDict[tuple[Target, str], Compiled] = OrderedDict()
 _lock = locks.shared("programs")

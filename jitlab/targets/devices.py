@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from .cpu_llvm.cpu_target import CPU
 from .target import Target
+
+if TYPE_CHECKING:
+    from .gpu_cuda.simulated_driver import SimulatedDriver
 
 #: By kind of device, as `jl.device` and session configurations call it.
 DEVICES: dict[str, Target] = {"CPU": CPU}
@@ -45,3 +52,46 @@ def trim() -> None:
     """
     for target in DEVICES.values():
         target.device.trim()
+
+
+@contextmanager
+def simulated_gpu(processors: int = 2, order: str | int = "forwards") -> Iterator[SimulatedDriver]:
+    """A GPU on the processor: inside, what is placed on a GPU runs on it, with the very code that a real one gets.
+
+    It is for tests of programs where there is no GPU, and slow. What a real GPU does without a word is an error: memory that is
+    not an array's, threads that use one place of memory with nothing between them that orders them, a barrier that not all
+    threads meet.
+
+    Args:
+        processors: How many multiprocessors it has: grids grow with it, results don't change.
+        order: In which its threads run between two barriers: "forwards" or "backwards", or a number that random orders are
+            drawn from.
+
+    Returns:
+        A context manager; its value counts what runs: `launched` has the launches of each kernel.
+
+    Raises:
+        jl.errors.InternalError: In programs on it, when a kernel does what a GPU forbids.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with jl.simulated_gpu() as gpu, graph.as_default():
+        ...     x = jl.placeholder(np.float64, [None])
+        ...     with jl.device("/GPU:0"):
+        ...         y = np.sqrt(x) + 1
+        ...     with jl.Session(graph=graph) as session:
+        ...         print(session.run(y, {x: np.array([4.0, 9.0])}), gpu.launched.total())
+        [3. 4.] 1
+    """
+    from .gpu_cuda.gpu_target import GpuTarget  # few want one
+    from .gpu_cuda.simulated_driver import SimulatedDriver
+
+    driver, before = SimulatedDriver(processors, order), DEVICES.get("GPU")
+    DEVICES["GPU"] = GpuTarget(driver)
+    try:
+        yield driver
+    finally:
+        if before is None:
+            del DEVICES["GPU"]
+        else:
+            DEVICES["GPU"] = before
