@@ -374,3 +374,22 @@ def test_a_warp_has_barriers_of_its_own(order):
             tell(text)
     everybody = NEIGHBOURS.replace("xor i32 %t, 1", "and i32 %t, 32")  # all read what one of them then writes
     np.testing.assert_array_equal(tell(everybody), np.arange(64) & 32)
+
+
+def test_a_thread_may_hold_vectors_while_it_waits():
+    """LLVM keeps them in memory that has to be aligned as they are."""
+    text = HEAD + f"""
+define ptx_kernel void @hold(ptr addrspace(1) %x, ptr addrspace(1) %y) {{
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %at = mul i32 %t, 16
+  %p = getelementptr float, ptr addrspace(1) %x, i32 %at
+  %q = getelementptr float, ptr addrspace(1) %y, i32 %at
+  %v = load <16 x float>, ptr addrspace(1) %p, align 16
+{BARRIER}  %w = fadd <16 x float> %v, %v
+  store <16 x float> %w, ptr addrspace(1) %q, align 16
+  ret void
+}}
+"""
+    x = np.arange(33 * 16, dtype=np.float32)
+    _, y = on_device(SimulatedDriver(), text, "hold", [x, np.zeros_like(x)], [], (1,), (33,))
+    np.testing.assert_array_equal(y, 2 * x)

@@ -201,9 +201,9 @@ class _Function:
         if not self.waits:
             return []
         return [
-            "  %sim.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)",
+            "  %sim.id = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)",
             "  %sim.size = call i64 @llvm.coro.size.i64()",
-            "  %sim.memory = call ptr @malloc(i64 %sim.size)",
+            "  %sim.memory = call ptr @sim.allocate(i64 %sim.size)",
             "  %sim.handle = call ptr @llvm.coro.begin(token %sim.id, ptr %sim.memory)",
         ]
 
@@ -214,7 +214,7 @@ class _Function:
         return [
             "sim.cleanup:",
             "  %sim.free = call ptr @llvm.coro.free(token %sim.id, ptr %sim.handle)",
-            "  call void @free(ptr %sim.free)",
+            "  call void @sim.release(ptr %sim.free)",
             "  br label %sim.suspend",
             "sim.suspend:",
             f"  {result}call {self.module.end_type} @llvm.coro.end(ptr %sim.handle, i1 false, token none)",

@@ -23,6 +23,7 @@ READ, WRITE, ATOMIC = range(3)
 #: Bytes that an access to a wrong place goes to instead, so that the processor goes on; aligned as widely as one can ask.
 SINK_BYTES = 256
 
+#: Frames of coroutines hold vectors, which want more than malloc's 16 bytes of alignment.
 _OF_COROUTINES = """
 declare token @llvm.coro.id(i32, ptr, ptr, ptr)
 declare i64 @llvm.coro.size.i64()
@@ -34,6 +35,25 @@ declare void @llvm.coro.resume(ptr)
 declare void @llvm.coro.destroy(ptr)
 declare ptr @malloc(i64)
 declare void @free(ptr)
+
+define internal ptr @sim.allocate(i64 %size) noinline nounwind {{
+  %more = add i64 %size, 64
+  %memory = call ptr @malloc(i64 %more)
+  %address = ptrtoint ptr %memory to i64
+  %behind = add i64 %address, 64
+  %aligned = and i64 %behind, -64
+  %frame = inttoptr i64 %aligned to ptr
+  %before = getelementptr i8, ptr %frame, i64 -8
+  store ptr %memory, ptr %before
+  ret ptr %frame
+}}
+
+define internal void @sim.release(ptr %frame) noinline nounwind {{
+  %before = getelementptr i8, ptr %frame, i64 -8
+  %memory = load ptr, ptr %before
+  call void @free(ptr %memory)
+  ret void
+}}
 """
 
 #: The memory at %p that a thread is about to use. The first wrong access of a launch is noted; where memory is outside of what
