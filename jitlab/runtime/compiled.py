@@ -41,8 +41,9 @@ def forget_compiled() -> None:
         _recent.clear()
 
 
-#: By the target, whose device the code is loaded on, and the Program's text: what some trace runs, and the Programs asked for last, though no trace may run
-#: them now: a definition that is executed again finds its code. What falls out of both is taken out of memory.
+#: By the target, whose device the code is loaded on, and the Program's text: what some trace runs, and the Programs asked for
+#: last, though no trace may run them now: a definition that is executed again finds its code. What falls out of both is taken
+#: out of memory.
 _by_text: WeakValueDictionary[tuple[Target, str], Compiled] = WeakValueDictionary()
 _recent: OrderedDict[tuple[Target, str], Compiled] = OrderedDict()
 _lock = locks.shared("programs")

@@ -244,7 +244,7 @@ class CudaDriver(Driver):
 
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
         name, handle = function
-        given = (ctypes.c_void_p * len(parameters))(*parameters)
+        given = parameters if isinstance(parameters, ctypes.Array) else (ctypes.c_uint64 * len(parameters))(*parameters)
         self._launched.append(name)
         self._call("cuLaunchKernel", handle, grid.x, grid.y, 1, block.x, block.y, 1, 0, self.stream, ctypes.addressof(given), 0)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,15 +45,17 @@ class KernelLauncher(Launcher):
         self.launches = []
         parts = zip(code.module.functions, kernels.functions, kernels.schedules, slots.phases, strict=True)
         for function, known, schedule, phase in parts:
-            offsets = np.array([parameter.offset for parameter in known.parameters], np.int64)
+            offsets = [parameter.offset for parameter in known.parameters]
             grid = grid_of(schedule, phase, lowered.symbol_values, processors)
             self.launches.append((function, grid, Shape2(schedule.threads), offsets))
+        self.may_fail = bool(lowered.program.errors)
         #: (slot, offset in the scratch memory)
         self.scratch: list[tuple[int, int]] = []
         self.scratch_bytes = 0
-        for slot, size in [(slots.STATUS, 8), (slots.KEPT, 16 * len(slots.kept)), *self._buffers()]:
+        for slot, size in [(slots.STATUS, 8 * self.may_fail), (slots.KEPT, 16 * len(slots.kept)), *self._buffers()]:
             self.scratch.append((slot, self.scratch_bytes))
             self.scratch_bytes += -(-size // ALIGNMENT) * ALIGNMENT
+        self._contexts: list[Context] = []  # that were used
 
     def _template(self, position_of: dict[Any, int]) -> np.ndarray[Any, Any]:
         lowered, slots = self.lowered, self.code.kernels.slots
@@ -84,35 +87,67 @@ class KernelLauncher(Launcher):
         return found
 
     def run(self, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], times: Times) -> int | None:
-        driver, program = self.code.driver, self.lowered.program
+        driver = self.code.driver
         started = time.perf_counter_ns()
-        context = self.template.copy()
+        context = self._context()
+        slots = context.slots
         for slot, position in self.inputs:
-            context[slot] = inputs[position].address
+            slots[slot] = inputs[position].address
         for slot, out in zip(self.outputs, outputs, strict=True):
-            context[slot] = out.address
-        block = Block(driver, self.scratch_bytes)  # lives until all is enqueued
-        for slot, offset in self.scratch:
-            context[slot] = block.address + offset
-        status = np.zeros(2, np.int32)
-        if program.errors:
-            driver.copy_in(block.address, status)
-        base = context.__array_interface__["data"][0]
-        marks = [driver.mark()] if times is not None else []
-        for function, grid, threads, offsets in self.launches:
-            driver.launch(function, grid, threads, (offsets + base).tolist())
+            slots[slot] = out.address
+        block = Block(driver, self.scratch_bytes) if self.scratch_bytes else None  # lives until all is enqueued
+        if block is not None:
+            for slot, offset in self.scratch:
+                slots[slot] = block.address + offset
+            if self.may_fail:
+                driver.copy_in(block.address, np.zeros(2, np.int32))
+        try:
             if times is not None:
-                marks.append(driver.mark())
-        if program.errors:
+                self._timed(context, times)
+            else:
+                for (function, grid, threads, _), parameters in zip(self.launches, context.parameters, strict=True):
+                    driver.launch(function, grid, threads, parameters)
+        finally:
+            self._contexts.append(context)
+        if self.may_fail:
+            assert block is not None
+            status = np.zeros(2, np.int32)
             driver.copy_out(status, block.address)
             if status[0]:
                 return int(status[0]) - 1
         if times is not None:
             driver.wait()
-            spent = [driver.elapsed_ns(a, b) for a, b in zip(marks, marks[1:], strict=False)]
-            times[TICKS:] = np.concatenate([[0], np.cumsum(spent)])
             times[START_NS], times[END_NS] = started, time.perf_counter_ns()
         return None
+
+    def _context(self) -> Context:
+        """One that nobody uses now."""
+        try:
+            return self._contexts.pop()
+        except IndexError:
+            return Context(self.template, [offsets for *_, offsets in self.launches])
+
+    def _timed(self, context: Context, times: np.ndarray[Any, Any]) -> None:
+        """Launch with a mark before and after each kernel, and note the times between."""
+        driver = self.code.driver
+        marks = [driver.mark()]
+        for (function, grid, threads, _), parameters in zip(self.launches, context.parameters, strict=True):
+            driver.launch(function, grid, threads, parameters)
+            marks.append(driver.mark())
+        driver.wait()
+        spent = [driver.elapsed_ns(a, b) for a, b in zip(marks, marks[1:], strict=False)]
+        times[TICKS:] = np.concatenate([[0], np.cumsum(spent)])
+
+
+class Context:
+    """The slots of a launch, and for each kernel the addresses of its parameters in them."""
+
+    def __init__(self, template: np.ndarray[Any, Any], offsets: Sequence[Sequence[int]]) -> None:
+        self.slots = (ctypes.c_int64 * len(template)).from_buffer_copy(template.tobytes())
+        start = ctypes.addressof(self.slots)
+        self.parameters = [
+            cast(Sequence[int], (ctypes.c_uint64 * len(each))(*(start + offset for offset in each))) for each in offsets
+        ]
 
 
 def _bytes(buffer: Buffer, lowered: Lowered) -> int:

@@ -16,23 +16,25 @@ if TYPE_CHECKING:
 
 
 class HeldRow:
-    """The loops of a row, unrolled: a thread takes `held` vectors of it, the same ones in each loop. Those beyond the row's end
-    stand for its last vector, and count for nothing.
+    """The loops of a row, unrolled: a thread takes `held` vectors of it, the same ones in each loop. Of these the last one may
+    lie beyond the row's end: it stands for the row's last vector then, and counts for nothing.
 
-    `is_on`: what is written now is this way through the row; `inside`: while a vector is written, does it count?
+    `is_on`: what is written now is this way through the row; `is_in_loop`: in one of its loops; `counts`: whether the vector
+    that is written now does, None where all of them do.
     """
 
     def __init__(self, writer: KernelWriter, body: Sequence[Statement]) -> None:
         self.writer, self.body = writer, body
         self.held, self.lanes = writer.schedule.held, writer.schedule.lanes
         self.is_on = False
-        self.inside: Val | None = None
+        self.is_in_loop = False
+        self.counts: Val | None = None
         self._known: dict[Hashable, Val] = {}  # of vectors of the row: what was loaded, or stored in scratch
         self._number = 0
         self._loop: For | None = None
         self._condition, self._places = self._prepare([s for s in body if isinstance(s, For)])
 
-    def _prepare(self, loops: Sequence[For]) -> tuple[str, list[tuple[str, Val]]]:
+    def _prepare(self, loops: Sequence[For]) -> tuple[str, list[tuple[str, Val | None]]]:
         """May a row be taken so? And where the thread's vectors start, with whether they count."""
         w, fn = self.writer, self.writer.fn
         team = w.team
@@ -41,14 +43,18 @@ class HeldRow:
         accesses = [(a.buffer, a.offset) for loop in loops for a in side_by_side(loop.body, loop.var) if a.buffer.kind != "row"]
         fits = w._fits_all(accesses, [loop.var for loop in loops], self.lanes)
         tail = fn.instr(f"and i64 {extent}, {self.lanes - 1}")
-        most = team.size * self.lanes * self.held
-        for text in (f"icmp eq i64 {tail}, 0", f"icmp sge i64 {extent}, {self.lanes}", f"icmp sle i64 {extent}, {most}"):
+        each = team.size * self.lanes
+        least = max((self.held - 1) * each, self.lanes)
+        for text in (f"icmp eq i64 {tail}, 0", f"icmp sge i64 {extent}, {least}", f"icmp sle i64 {extent}, {self.held * each}"):
             fits = fn.instr(f"and i1 {fits}, {fn.instr(text)}")
-        places = []
+        places: list[tuple[str, Val | None]] = []
         last = fn.instr(f"sub i64 {extent}, {self.lanes}")
         first = fn.instr(f"mul nsw i64 {team.rank}, {self.lanes}")
         for k in range(self.held):
-            at = fn.instr(f"add nsw i64 {first}, {k * team.size * self.lanes}")
+            at = fn.instr(f"add nsw i64 {first}, {k * each}")
+            if k < self.held - 1:
+                places.append((at, None))
+                continue
             inside = fn.instr(f"icmp slt i64 {at}, {extent}")
             places.append((fn.instr(f"select i1 {inside}, i64 {at}, i64 {last}"), Val(BOOL, inside)))
         return fits, places
@@ -71,11 +77,12 @@ class HeldRow:
     def loop(self, s: For) -> None:
         """One of the row's loops, with all that it does."""
         w = self.writer
-        for number, (at, inside) in enumerate(self._places):
-            self._number, self._loop, self.inside = number, s, inside
+        self._loop, self.is_in_loop = s, True
+        for number, (at, counts) in enumerate(self._places):
+            self._number, self.counts = number, counts
             with w._alone(), w._in_vector(s.var, at, self.lanes):
                 w._body(s, at)
-        self._loop = self.inside = None
+        self._loop, self.is_in_loop, self.counts = None, False, None
 
     def _key(self, access: Load | Store) -> Hashable:
         assert self._loop is not None
@@ -102,5 +109,7 @@ class HeldRow:
         if s.buffer.kind == "row":
             self._known[self._key(s)] = w.e.splat(value)
             return
-        assert self.inside is not None
-        w._if(self.inside.text, lambda: ExpressionWriter._store(w, s))
+        if self.counts is None:
+            ExpressionWriter._store(w, s)
+        else:
+            w._if(self.counts.text, lambda: ExpressionWriter._store(w, s))

@@ -42,6 +42,9 @@ from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_
 from .slots import ContextSlots
 from .teams import Team, special_register
 
+#: Threads that a multiprocessor has at once, at least, where rows are kept in registers: each may have 65536 / this many.
+HELD_THREADS = 768
+
 
 class KernelWriter(ExpressionWriter):
     """Writes the kernel of one phase.
@@ -65,6 +68,8 @@ class KernelWriter(ExpressionWriter):
         super().__init__(FunctionText(name, self._params()), THREAD)
         self.scalar = GpuEmitter(self.fn, 1, THREAD)
         self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
+        if schedule.held:  # enough warps that some load while others compute
+            self.fn.attributes += f' "nvvm.minctasm"="{max(HELD_THREADS // schedule.threads, 1)}"'
 
     # -- parameters
 
@@ -178,11 +183,11 @@ class KernelWriter(ExpressionWriter):
 
     def _load(self, e: Load) -> Val:
         held = self.holding
-        return held.load(e) if held is not None and held.inside is not None else super()._load(e)
+        return held.load(e) if held is not None and held.is_in_loop else super()._load(e)
 
     def _store(self, s: Store) -> None:
         held = self.holding
-        if held is not None and held.inside is not None:
+        if held is not None and held.is_in_loop:
             held.store(s)
         else:
             super()._store(s)
@@ -502,17 +507,18 @@ class KernelWriter(ExpressionWriter):
 
     def _begin(self, accumulator: Accumulator, s: For) -> None:
         lanes, e = self.vector.emitter.width if self.vector is not None else 0, self.e
-        if self.holding is not None and self.holding.is_on:
-            lanes = self.holding.lanes
+        is_held = self.holding is not None and self.holding.is_on
+        if is_held:
+            lanes = self.schedule.lanes
             e = GpuEmitter(self.fn, lanes, THREAD)
         assert isinstance(e, GpuEmitter)
-        self.running[accumulator.name] = value = RunningValue(self.fn, accumulator, e, lanes)
+        self.running[accumulator.name] = value = RunningValue(self.fn, accumulator, e, lanes, is_held)
         value.begin()
 
     def _step(self, s: Step) -> None:
         running = self.running[s.accumulator.name]
         index = self._index_value(s.index) if has_position(s.accumulator) else None
-        where = self.holding.inside if self.holding is not None else None
+        where = self.holding.counts if self.holding is not None else None
         new = running.step(s, self._eval(s.value), index, where)
         if s.bound:
             self.locals[s.bound] = new

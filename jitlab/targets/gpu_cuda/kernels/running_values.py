@@ -23,6 +23,7 @@ class RunningValue:
     accumulator: Accumulator
     e: GpuEmitter
     lanes: int
+    is_short: bool = False  # so few steps that nothing has to be kept of what rounding took away
     parts: list[list[str]] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
@@ -32,7 +33,7 @@ class RunningValue:
         self.parts = [self._memory(v) for v in start]
         for v, memory in zip(start, self.parts, strict=True):
             self._write(memory, v)
-        if self.accumulator.op.compensated and start[0].dtype.kind in "fc":
+        if self.accumulator.op.compensated and not self.is_short and start[0].dtype.kind in "fc":
             self.lost = self._memory(start[0])
             self._write(self.lost, self.e.splat(self.e.constant(0, start[0].dtype), self.lanes))
 
