@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .notebook.widgets.explorer import explorer
     from .report import Report, expect, explain, record
     from .specs import TensorShape, TensorSpec
-    from .targets.devices import simulated_gpu, trim
+    from .targets.devices import DeviceArray, simulated_gpu, to_device, trim
     from .variable import Variable
 else:  # what a first call does not need is loaded when somebody asks for it
     __getattr__ = names_of(
@@ -61,7 +61,7 @@ else:  # what a first call does not need is loaded when somebody asks for it
             "notebook.widgets.explorer": "explorer",
             "report": "Report expect explain record",
             "specs": "TensorShape TensorSpec",
-            "targets.devices": "simulated_gpu trim",
+            "targets.devices": "DeviceArray simulated_gpu to_device trim",
             "variable": "Variable",
         },
     )
@@ -70,6 +70,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ConcreteFunction",
+    "DeviceArray",
     "Function",
     "Graph",
     "Report",
@@ -104,6 +105,7 @@ __all__ = [
     "run_functions_eagerly",
     "simulated_gpu",
     "stop_gradient",
+    "to_device",
     "trim",
     "value_and_grad",
     "while_loop",

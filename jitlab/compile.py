@@ -26,7 +26,7 @@ from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
 from jitlab.ir.size_facts import SizeFacts, here, noting
 from jitlab.lower import lower
-from jitlab.passes import copy_at_devices, run_passes
+from jitlab.passes import copy_at_devices, place, run_passes
 from jitlab.runtime import Executable, is_watched, kept_plans
 from jitlab.runtime.other_sizes import Late, Served, form_of_graph, serve, varied
 from jitlab.support.later import Later
@@ -75,7 +75,7 @@ def _from_disk(trace: Trace, options: Options) -> Executable | None:
     """What a plan serves that was kept by some process."""
     options = settled(options)
     with noting(None):
-        known = kept_plans.found(trace.graph, options, target_for(""))
+        known = kept_plans.found(trace.graph, options, target_for(options.device))
     if known is None:
         return None
     served, codes = known
@@ -190,7 +190,7 @@ def simplified(graph: Graph, options: Options, function: str, trace: int) -> Gra
         from jitlab.passes import order_operations
 
         graph = order_operations(graph, options.exec_order)
-    graph = copy_at_devices(graph, options.devices)
+    graph = place(copy_at_devices(graph, options.devices), options.device)
     return graph if options.scopes else without_scopes(graph)
 
 

@@ -14,6 +14,8 @@ from jitlab.errors import OptionError
 from jitlab.support.lazy_dataclass import dataclass
 
 OFF, ON = "OFF", "ON"
+#: What `device` can be.
+PLACES = ("cpu", "gpu")
 #: What `settle` can be.
 MEASURE, MODEL, NEVER = "measure", "model", "off"
 #: The variable that says it.
@@ -44,6 +46,7 @@ class Config:
             entering their pieces takes longer by counts: the same in every process. "off": compiled, however long that takes.
             The variable JITLAB_SETTLE says another one than "measure"; without it, tests under pytest and `jitlab check` have
             "model".
+        device: "cpu" or "gpu": where functions and cells run that do not say so themselves, if they are made from now on.
         cache: True: machine code, plans and which calls run as Python are kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
@@ -68,6 +71,7 @@ class Config:
     saved_bytes: int = 150_000
     stable_outputs: bool = True
     settle: str = field(default_factory=lambda: os.environ.get(SETTLE, MEASURE))
+    device: str = "cpu"
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -82,6 +86,8 @@ class Config:
             raise OptionError(f"jl.config.global_jit_level = {value!r}", hint='"ON" or "OFF"')
         if name == "settle" and value not in (MEASURE, MODEL, NEVER):
             raise OptionError(f"jl.config.settle = {value!r}", hint='"measure", "model" or "off"')
+        if name == "device" and value not in PLACES:
+            raise OptionError(f"jl.config.device = {value!r}", hint='"cpu" or "gpu"')
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)

@@ -254,6 +254,15 @@ class ArrayCopied(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCopied(TraceEvent):
+    """A value went between NumPy's memory and that of a device whose memory NumPy cannot read."""
+
+    kind: ClassVar[str] = "device-copied"
+    direction: str  # "in", to the device, or "out"
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRan(TraceEvent):
     """One operation ran on NumPy in an op-by-op replay (`%%jit --compare`)."""
 
@@ -658,7 +667,7 @@ def _after_fork() -> None:
 
 
 #: What happens in every run.
-FREQUENT = frozenset({FunctionCalled, CalledAsPython, ClusterRan, HostOperationRan, ArrayCopied, StatementRan})
+FREQUENT = frozenset({FunctionCalled, CalledAsPython, ClusterRan, HostOperationRan, ArrayCopied, DeviceCopied, StatementRan})
 
 busy = Busy()
 _listeners: list[tuple[Listener, Taker | None]] = []

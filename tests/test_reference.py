@@ -32,6 +32,7 @@ NAMES = {
 }
 #: They check nothing and compute nothing that could fail; what NumPy raises for their arguments is NumPy's.
 RAISE_NOTHING = {
+    "jitlab.DeviceArray",
     "jitlab.functions_run_eagerly", "jitlab.global_variables_initializer", "jitlab.ledger", "jitlab.name_scope",
     "jitlab.record", "jitlab.run_functions_eagerly", "jitlab.stop_gradient", "jitlab.trim", "jitlab.nn.relu",
     "jitlab.autograph.do_not_convert", "jitlab.autograph.set_loop_options", "jitlab.datasets.Digits",

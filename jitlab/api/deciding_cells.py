@@ -64,14 +64,15 @@ _runs: WeakKeyDictionary[CellProgram, _Runs] = WeakKeyDictionary()
 
 class DecidedCell(CellObserver):
     """One run of a cell, which goes the way that is decided for such runs, or is one of those that decide. `level`: how it
-    is compiled."""
+    is compiled; `device`: where it is placed."""
 
-    def __init__(self, level: str = "O1") -> None:
-        self.options = level
+    def __init__(self, level: str = "O1", device: str = "") -> None:
+        self.made_with = replace(PLAIN, jit_level=level, device=device)
+        self.options = f"{level} {device}".rstrip()
         self.refusal: Refusal | None = None  # why the first statement is Python's that is
 
     def helper(self, function: Any) -> Any:
-        return Jit(function, replace(PLAIN, jit_level=self.options))
+        return Jit(function, self.made_with)
 
     # ---- which way
     def run(self, run: CellRun) -> None:

@@ -8,7 +8,7 @@ from jitlab.errors import InvalidArgumentError
 from jitlab.ir import DEVICE
 from jitlab.passes.placement import HOST, LEVELS, full_name, parsed
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.devices import DEVICES
+from jitlab.targets.devices import DEVICES, target_for
 
 from .graph_capture import Step
 
@@ -43,6 +43,8 @@ def merged(outer: str, name: str | None) -> str:
 
 def check_devices(steps: Sequence[Step], *, soft: bool = False) -> None:
     """Operations are placed on devices that are there; with soft placement the others run on the CPU."""
+    for device in {node.attrs.get(DEVICE, "") for step in steps for node in step.nodes}:
+        target_for(device)  # what is opened at its first use
     there = {device.name for device in device_attributes()}
     for step in steps:
         for node in step.nodes:

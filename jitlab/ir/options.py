@@ -44,6 +44,7 @@ class Options:
     clustering: ClusteringOptions | None = None  # None: as jl.config and the flags have it when a trace is compiled
     scopes: bool = True  # False: as if the program had no jit_scope
     devices: frozenset[str] = frozenset()  # what is placed on one of these is a cluster by itself, with copies at its border
+    device: str = ""  # where operations are placed that name no device: "/device:GPU:0"; "": on the default one
 
     def __str__(self) -> str:
         return f"jit_compile={self.jit_compile}"

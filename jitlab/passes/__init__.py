@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jitlab.support.later import names_of
 
 from .pipeline import PASSES, run_passes
-from .placement import copy_at_devices
+from .placement import copy_at_devices, place
 
 if TYPE_CHECKING:
     from .gradient import gradients, sum_to_shape
@@ -17,4 +17,4 @@ if TYPE_CHECKING:
 else:
     __getattr__ = names_of(__name__, {"gradient": "gradients sum_to_shape", "order": "order_operations"})
 
-__all__ = ["PASSES", "copy_at_devices", "gradients", "order_operations", "run_passes", "sum_to_shape"]
+__all__ = ["PASSES", "copy_at_devices", "gradients", "order_operations", "place", "run_passes", "sum_to_shape"]

@@ -42,6 +42,13 @@ def full_name(device: str) -> str:
     return f"{host}/device:{kind}"
 
 
+def place(graph: Graph, device: str) -> Graph:
+    """The operations of a graph that name no device are on this one."""
+    for node in graph.nodes if device else ():
+        node.attrs.setdefault(DEVICE, device)
+    return graph
+
+
 def copy_at_devices(graph: Graph, devices: Collection[str]) -> Graph:
     """a -> f on XLA_CPU:0 -> b gets copies: a -> copy -> f -> copy -> b; f is a cluster by itself, at every level."""
 

@@ -127,6 +127,11 @@ class Executable:
         )  # fmt: skip
 
     @property
+    def has_others(self) -> bool:
+        """Has it arrays in memory that NumPy cannot read?"""
+        return bool(self._others)
+
+    @property
     def only_target(self) -> Target | None:
         """The target of all its clusters; None for several, and for no cluster."""
         targets = set(self._targets.values())
@@ -171,9 +176,7 @@ class Executable:
             if wait is not None:
                 wait.came_to("clusters", number, len(self.clustering.clusters), self)
             device = self._targets[cluster.name].device
-            layouts = tuple(
-                device.layout_of(device.array(values[node])) or "C" if node in values else "C" for node in cluster.inputs
-            )
+            layouts = tuple(_layout(device, values[node]) if node in values else "C" for node in cluster.inputs)
             ends = self._storable(cluster, values) if in_place else NONE
             lowerings.append(self._lowered(cluster, layouts, ends))
             keys.append((cluster, layouts, ends))
@@ -277,9 +280,33 @@ class Executable:
         """A value in NumPy's memory; 0-d ones are NumPy scalars."""
         for device in self._others:
             if type(value) is device.array_type:
+                started = time.perf_counter_ns()
                 array = device.on_host(value)
+                self._tell_moved("out", array.nbytes, started)
                 return array if array.ndim else array[()]
         return value
+
+    def _on_device(self, device: Device, value: Any) -> Any:
+        """A value in a device's memory."""
+        if type(value) is device.array_type:
+            return value
+        value = self._on_host(value)
+        if device.array_type is np.ndarray:
+            return device.array(value)
+        started = time.perf_counter_ns()
+        array = device.array(value)
+        self._tell_moved("in", array.nbytes, started)
+        return array
+
+    def _tell_moved(self, direction: str, nbytes: int, started: int) -> None:
+        if events.active():
+            duration = time.perf_counter_ns() - started
+            events.send(
+                events.DeviceCopied(
+                    function=self.function, trace=self.trace, direction=direction, bytes=nbytes, start_ns=started,
+                    duration_ns=duration,
+                )
+            )  # fmt: skip
 
     # -- clusters
 
@@ -290,7 +317,7 @@ class Executable:
         for node in cluster.inputs:
             array = values[node]
             if type(array) is not device.array_type:
-                array = device.array(self._on_host(array))
+                array = self._on_device(device, array)
             layout = device.layout_of(array)
             if layout == "":
                 array, layout = self._contiguous(cluster, node, array).reshape(array.shape), "C"
@@ -594,6 +621,13 @@ def is_watched() -> bool:
 _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakValueDictionary[int, Executable] = WeakValueDictionary()
 _numbers = itertools.count()
+
+
+def _layout(device: Device, value: Any) -> str:
+    """How an argument of a call will lie on a device: what is copied there lies row by row, as what has to be copied first."""
+    if device.array_type is np.ndarray or type(value) is device.array_type:
+        return device.layout_of(device.array(value) if device.array_type is np.ndarray else value) or "C"
+    return "C"
 
 
 def _others(targets: Iterable[Target]) -> tuple[Device, ...]:

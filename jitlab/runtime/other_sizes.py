@@ -140,7 +140,7 @@ def variant_key(cluster: Cluster) -> Any:
 def form_of(executable: Any) -> Any:
     """All of an executable but the values of sizes, to compare; None where it cannot be launched with other numbers:
     something in it can fail, is not made yet, or is asked of sizes in a way that nobody notes."""
-    if not isinstance(executable, Executable) or not executable.serves_sizes:
+    if not isinstance(executable, Executable) or not executable.serves_sizes or executable.has_others:
         return None
     if executable.facts is None or executable.facts.unknown:
         return None

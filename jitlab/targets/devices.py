@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from jitlab import messages
+from jitlab.config import PLACES, config
+from jitlab.errors import DeviceError, OptionError
+from jitlab.support.later import Later
 
 from .cpu_llvm.cpu_target import CPU
 from .target import Target
 
 if TYPE_CHECKING:
+    from .gpu_cuda.device_array import DeviceArray as DeviceArray
     from .gpu_cuda.simulated_driver import SimulatedDriver
 
-#: By kind of device, as `jl.device` and session configurations call it.
+gpu_target, gpu_driver = Later("jitlab.targets.gpu_cuda.gpu_target"), Later("jitlab.targets.gpu_cuda.cuda_driver")
+device_arrays = Later("jitlab.targets.gpu_cuda.device_array")
+
+#: By kind of device, as `jl.device` and session configurations call it; a GPU is there from its first use on.
 DEVICES: dict[str, Target] = {"CPU": CPU}
 
 #: Where programs run that name no device.
 default = "CPU"
+
+GPU = "GPU"
+#: Why no GPU could be opened where a graph only prefers one: that is asked once.
+_unusable: list[DeviceError] = []
 
 
 def default_target() -> Target:
@@ -28,7 +41,64 @@ def target_for(device: str) -> Target:
     """The target of what is placed on a device, as "/device:GPU:0" or "XLA_CPU:0" call it: the default's where no target is of
     that kind, or the name is empty."""
     kind = device.rpartition("/")[2].removeprefix("device:").rpartition(":")[0].removeprefix("XLA_")
+    if kind == GPU and not _unusable:
+        try:
+            return gpu()
+        except DeviceError as error:
+            _unusable.append(error)
     return DEVICES.get(kind) or default_target()
+
+
+def gpu() -> Target:
+    """The target of the GPU, which is opened here. Raises DeviceError, whose one sentence says what is missing."""
+    known = DEVICES.get(GPU)
+    return known or DEVICES.setdefault(GPU, gpu_target.GpuTarget(gpu_driver.open_driver()))
+
+
+def placement(device: str | None) -> str:
+    """Where operations are placed under `device="gpu"`, as `jl.device` calls it; None: as `jl.config.device` says, and "" for
+    the default device. A GPU that is asked for has to be usable."""
+    asked = config.device if device is None else device
+    if not isinstance(asked, str) or asked not in PLACES:
+        raise OptionError(f"device={asked!r} cannot be", hint='"cpu" or "gpu"')
+    if asked != PLACES[1]:
+        return ""
+    gpu()
+    return f"/device:{GPU}:0"
+
+
+def __getattr__(name: str) -> Any:
+    """The class of arrays in a GPU's memory is loaded when somebody names it."""
+    if name == "DeviceArray":
+        return device_arrays.DeviceArray
+    raise AttributeError(name)
+
+
+def to_device(x: Any, device: str | None = None) -> Any:
+    """A copy of an array in the GPU's memory, which functions of `jl.function` and `jl.jit` compute with.
+
+    Args:
+        x: an array of NumPy's, or what NumPy makes one of. A DeviceArray is given back as it is; an array of numba.cuda, CuPy
+            or torch in the GPU's memory is taken without a copy.
+        device: None or "gpu"; "GPU:0" is the one that is used.
+
+    Returns:
+        A DeviceArray.
+
+    Raises:
+        DeviceError: no GPU can be used; the one sentence says why, and what to do.
+        TypeError: its elements are no numbers.
+        MemoryError: the GPU has no room for it.
+
+    Example:
+        >>> jl.to_device(np.ones(3))  # doctest: +SKIP
+        DeviceArray(shape=(3,), dtype=float64, device='NVIDIA H100 80GB HBM3')
+    """
+    name = "" if device is None else str(device).rpartition("/")[2].removeprefix("device:").upper()
+    if name not in ("", GPU, f"{GPU}:0"):
+        raise DeviceError(messages.text("gpu.other_device", device=device))
+    memory: Any = gpu().device
+    return x if type(x) is memory.array_type else memory.taken(x)
 
 
 def target_of(key: str) -> Target:

@@ -283,7 +283,7 @@ def test_a_lost_device_says_so_each_time_and_the_process_goes_on(cuda, driver, e
     ):
         with pytest.raises(DeviceLost, match=f"a GPU has stopped working for this process: {error}") as lost:
             read()
-        assert "doubled" in lost.value.why and "start Python again" in lost.value.hint
+        assert "doubled" in lost.value.why and "Python has to be started again" in lost.value.hint
     frees = cuda.calls["cuMemFreeAsync"]
     del x, module
     gc.collect()

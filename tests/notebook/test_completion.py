@@ -7,7 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from jitlab.notebook.extension import load_ipython_extension, unload_ipython_extension
 from tests.notebook.shells import new_shell
 
-OPTIONS = ["--level", "--strict", "--compare", "--check", "--show", "-n", "-r", "-q", "-o"]
+OPTIONS = ["--level", "--device", "--strict", "--compare", "--check", "--show", "-n", "-r", "-q", "-o"]
 COMMANDS = ["status", "explain", "baseline", "compare", "export", "clear", "help"]
 
 
@@ -31,10 +31,11 @@ def offered(shell, text, end=""):
     "text, words",
     [
         ("%%jit ", OPTIONS),
-        ("%%jit --", OPTIONS[:5]),
+        ("%%jit --", OPTIONS[:6]),
         ("%%jit --c", ["--compare", "--check"]),
         ("%%jit --level ", ["O0", "O1"]),
         ("%%jit --level=", ["O0", "O1"]),
+        ("%%jit --device ", ["cpu", "gpu"]),
         ("%%jit --level O0 ", [option for option in OPTIONS if option != "--level"]),
         ("%%jit --compare ", ["anew", *(option for option in OPTIONS if option != "--compare")]),
         ("%%jit --show ", ["graph", "retraces", "timeline", "verdict", "none"]),

@@ -29,7 +29,7 @@ def function(
     jit_compile: bool | None = None, reduce_retracing: bool = False, experimental_implements: str | None = None,
     experimental_autograph_options: Any = None, experimental_attributes: dict[str, Any] | None = None,
     experimental_relax_shapes: bool | None = None, experimental_compile: bool | None = None,
-    experimental_follow_type_hints: bool | None = None, **unknown: Any,
+    experimental_follow_type_hints: bool | None = None, device: str | None = None, **unknown: Any,
 ) -> Any:  # fmt: skip
     """A function that is traced once for each type of its arguments and runs compiled. A decorator, with or without arguments.
 
@@ -54,6 +54,8 @@ def function(
         experimental_compile: the old name of `jit_compile`.
         experimental_follow_type_hints: True: arguments annotated as `jl.Tensor` become arrays, so that a new number is no
             retrace.
+        device: "gpu": all of it that compiles runs on the GPU; arguments and results are NumPy's and are copied, or
+            DeviceArrays and stay there. "cpu": on the processor. None: as `jl.config.device` says.
         **unknown: no other keyword is taken; the error says which one is near.
 
     Returns:
@@ -63,6 +65,7 @@ def function(
         UnexpectedOptionError: a keyword that it does not know.
         TypeError: `func` cannot be called, or `input_signature` does not fit its parameters.
         ValueError: an unknown attribute, or `jit_compile` under both of its names.
+        DeviceError: `device="gpu"`, and there is no GPU that can be used.
         BindingError: a call's arguments do not fit the parameters or the `input_signature`.
         InvalidArgumentError: a call under `jit_compile=True` meets what cannot be compiled.
 
@@ -102,6 +105,7 @@ def function(
         "pure": experimental_implements is not None,
         "attributes": attributes,
         "autograph_options": experimental_autograph_options,
+        "device": device,
     }
     if func is None:
         return lambda decorated: kind(decorated, **options)

@@ -33,6 +33,7 @@ class Dispatched(Explained):
     given_up_by: ClassVar[tuple[type[Exception], ...]] = (errors.Unfit, errors.InternalError)
     python_function: Callable[..., Any]
     _signature: Any
+    options: Any
     _refused: dict[Any, Refusal]  # kinds of calls that have no trace, and why
     _count: int
 
@@ -45,6 +46,11 @@ class Dispatched(Explained):
     def experimental_get_tracing_count(self) -> int:
         """How often it was traced; traces that made room for others count, too."""
         return self._count
+
+    @property
+    def _device(self) -> str:
+        """Where it is asked to run, as `jl.device` calls it; "" for anywhere."""
+        return str(getattr(self.options, "device", ""))
 
     @property
     def _must_compile(self) -> bool:
@@ -87,7 +93,9 @@ class Dispatched(Explained):
             else:
                 result = trace.answer(call, inputs, numbers)
         except self.given_up_by as error:
-            if self._must_compile and isinstance(error, errors.InternalError):
+            if isinstance(error, errors.DeviceError) or (self._must_compile and isinstance(error, errors.InternalError)):
+                raise
+            if self._device and isinstance(error, MemoryError):  # of the device, which was asked for
                 raise
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left

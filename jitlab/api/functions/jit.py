@@ -121,7 +121,9 @@ class Jit(SizeFamilies, Deciding):
         is_function = isinstance(python_function, types.FunctionType)
         # a call's values are bound to the parameters of the code that runs, not of what it wraps
         self._binds_own = is_function and not {"__wrapped__", "__signature__"} & vars(python_function).keys()
-        self._stages = Options(True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True)
+        self._stages = Options(
+            True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True, device=options.device
+        )
         self._last: CallTrace | None = None
         self._traces: dict[Any, list[Any]] = {}
         self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
@@ -132,7 +134,8 @@ class Jit(SizeFamilies, Deciding):
         locks.own(self)
         self._is_checked = False
         self._received: dict[int, Any] | None = None  # the places of parameters that only get something
-        self._may_settle = not options.fullgraph and options.capture_mode != "trace"  # that does what the first call did
+        # "trace" does what the first call did; what is asked to run on a device does
+        self._may_settle = not options.fullgraph and options.capture_mode != "trace" and not options.device
         self._trials: dict[settling.Kind, Trial] = {}
         self._decided_for = self._what_runs()
         self.in_front = InFront(Jit.__call__, self)
@@ -757,7 +760,7 @@ def _with_origin(trace: CallTrace, change: Change) -> Change:
 
 def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
-    fullgraph: bool = False, backend: str = "", _kind: type[Jit] = Jit, **options: Any,
+    fullgraph: bool = False, backend: str = "", device: str | None = None, _kind: type[Jit] = Jit, **options: Any,
 ) -> Any:  # fmt: skip
     """A function that runs compiled with exactly Python's meaning. A decorator, with or without arguments.
 
@@ -770,6 +773,8 @@ def jit(
         dynamic: accepted, and of no effect: sizes are parameters of the machine code anyway.
         fullgraph: True: everything is captured, or the call raises and says what is not.
         backend: "" or "ms_backend"; both are this compiler.
+        device: "gpu": all that is captured runs on the GPU, whose kernels it is compiled to; arguments and results are NumPy's
+            and are copied, or DeviceArrays and stay there. "cpu": on the processor. None: as `jl.config.device` says.
         **options: `exec_order` "bfs" or "dfs": the order of operations. `infer_boost`, `disable_format_transform` and
             `ge_options` are checked and have no effect; an unknown option is warned of.
 
@@ -779,6 +784,7 @@ def jit(
 
     Raises:
         ValueError: an option has a value that it does not take.
+        DeviceError: `device="gpu"`, and there is no GPU that can be used.
         TypeError: an option has a value of another type, or a call's arguments do not fit the parameters.
         UnsupportedError: a call under `fullgraph=True` meets what only Python can do.
 
@@ -792,7 +798,7 @@ def jit(
         >>> step(np.zeros(3), losses), losses
         (array([0., 0., 0.]), [0.0])
     """
-    checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, options)
+    checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, device, options)
     if function is None:
         return lambda decorated: _jitted(decorated, checks, _kind)
     return _jitted(function, checks, _kind)

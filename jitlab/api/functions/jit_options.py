@@ -10,6 +10,7 @@ from typing import Any
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.devices import placement
 
 json = Later("json")
 
@@ -31,7 +32,8 @@ _BACKEND_OF = {
 
 @dataclass(frozen=True)
 class JitOptions:
-    """How a function is captured and compiled. `exec_order`: "" leaves the order of operations to the compiler."""
+    """How a function is captured and compiled. `exec_order`: "" leaves the order of operations to the compiler; `device`: where
+    its operations are placed, "" for the default."""
 
     capture_mode: str = "ast"
     jit_level: str = "O1"
@@ -39,6 +41,7 @@ class JitOptions:
     fullgraph: bool = False
     backend: str = ""
     exec_order: str = ""
+    device: str = ""
     others: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -55,7 +58,7 @@ PLAIN = JitOptions()
 
 
 def checked(
-    capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: Any, backend: Any, options: dict[str, Any]
+    capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: Any, backend: Any, device: Any, options: dict[str, Any]
 ) -> JitOptions:
     """The options, or the error that the first wrong one is. Those of functions that ask for nothing are one object."""
     _one_of("capture_mode", capture_mode, CAPTURE_MODES)
@@ -66,6 +69,7 @@ def checked(
         raise TypeError(f"For 'jit', the 'fullgraph' must be a bool, but got {_kind(fullgraph)}.")
     if not isinstance(backend, str):
         raise TypeError(f"For 'jit', the 'backend' must be str, but got {_kind(backend)}.")
+    placed = placement(device)
     taken = {}
     for name, value in options.items():
         if name in _DEPRECATED:
@@ -85,7 +89,7 @@ def checked(
             )
             continue
         taken[name] = value
-    made = JitOptions(capture_mode, jit_level, dynamic, fullgraph, backend, taken.pop("exec_order", ""), taken)
+    made = JitOptions(capture_mode, jit_level, dynamic, fullgraph, backend, taken.pop("exec_order", ""), placed, taken)
     return PLAIN if made == PLAIN else made
 
 

@@ -30,7 +30,7 @@ from jitlab.capture.guards.tracetypes import function_type
 from jitlab.ir import Options, Source, outside
 from jitlab.messages import by_contract
 from jitlab.support import locks
-from jitlab.targets.devices import default_target
+from jitlab.targets.devices import default_target, placement
 
 from .binding import PREFIX, Binder
 from .concrete import ConcreteFunction
@@ -56,6 +56,7 @@ class Function(Traces):
         pure: True where `experimental_implements` named what it is.
         attributes: `experimental_attributes` of `jl.function`.
         autograph_options: `experimental_autograph_options` of `jl.function`.
+        device: as in `jl.function`.
 
     Raises:
         TypeError: `python_function` cannot be called, or `input_signature` does not fit its parameters.
@@ -74,19 +75,19 @@ class Function(Traces):
     def __init__(
         self, python_function: Callable[..., Any], *, jit_compile: bool | None = None, autograph: bool = True, name: str = "",
         input_signature: Any = None, reduce_retracing: bool = False, follow_type_hints: bool = False, pure: bool = False,
-        attributes: dict[str, Any] | None = None, autograph_options: Any = None,
+        attributes: dict[str, Any] | None = None, autograph_options: Any = None, device: str | None = None,
     ) -> None:  # fmt: skip
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object")
         self._settings = {
             "jit_compile": jit_compile, "autograph": autograph, "input_signature": input_signature,
             "reduce_retracing": reduce_retracing, "follow_type_hints": follow_type_hints, "pure": pure,
-            "attributes": attributes, "autograph_options": autograph_options,
+            "attributes": attributes, "autograph_options": autograph_options, "device": device,
         }  # fmt: skip
         self.python_function = python_function
         self.autograph = autograph
         self.autograph_options = autograph_options
-        self.options = Options(jit_compile)
+        self.options = Options(jit_compile, device=placement(device))
         self.reduce_retracing = reduce_retracing
         self.attributes = dict(attributes or {})
         if jit_compile is not None:

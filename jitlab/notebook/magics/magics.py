@@ -34,7 +34,7 @@ from IPython.display import display
 import jitlab
 from jitlab.capture.positions import cell_names
 from jitlab.capture.rewrite.cell_code import python_compiler
-from jitlab.config import config
+from jitlab.config import PLACES, config
 from jitlab.errors import OptionError
 from jitlab.messages.escape import clean
 from jitlab.notebook.cell_session import CellRun, Session
@@ -48,9 +48,15 @@ from .timing import whole_number
 
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear", "help")
-OPTIONS_HINT = "%%jit [--level O0|O1] [--strict] [--compare [anew]] [--check] [--show PARTS] [-n N] [-r R] [-q] [-o NAME]"
-LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off, %jit -n 100 (x * 2).sum(); %%jit above a cell"
-LONG_OPTION = re.compile(r"\s*(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare(?:\s+anew)?|--check)(?:\s+|$)")
+OPTIONS_HINT = (
+    "%%jit [--level O0|O1] [--device cpu|gpu] [--strict] [--compare [anew]] [--check] [--show PARTS] [-n N] [-r R] [-q] "
+    "[-o NAME]"
+)
+LINE_HINT = (
+    "%jit (x * 2).sum(), %jit on [--level O0|O1] [--device cpu|gpu] [--strict], %jit off, %jit -n 100 (x * 2).sum(); "
+    "%%jit above a cell"
+)
+LONG_OPTION = re.compile(r"\s*(?:--(?:level|device|show)(?:\s+|=)\S+|--strict|--compare(?:\s+anew)?|--check)(?:\s+|$)")
 SHORT_OPTION = re.compile(r"\s*(?:-q|-[nr]\s*\S+)(?:\s+|$)")
 
 
@@ -85,6 +91,10 @@ class JitMagics(Magics):
         "--level", choices=("O0", "O1"), default="O1", metavar="LEVEL",
         help="O1 fuses operations (default), O0 keeps a kernel for each.",
     )  # fmt: skip
+    @argument(
+        "--device", choices=PLACES, default=None, metavar="DEVICE",
+        help="gpu: what is compiled runs on the GPU, cpu: on the processor (default: jl.config.device).",
+    )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument(
         "--compare", nargs="?", const=KEPT, default="", choices=(KEPT, "anew"), metavar="anew",
@@ -112,6 +122,7 @@ class JitMagics(Magics):
             %%jit                              the cell's verdict, clusters, retraces and timeline stand below it
             %%jit --compare                    and how many times as fast as NumPy that is
             %%jit -n 100 -r 5                  and how long 100 loops take, 5 times, as %timeit tells it
+            %%jit --device gpu                 what is compiled runs on the GPU; arrays are copied there and back
             %%jit --strict                     an error where something cannot be compiled
             %%jit --show retraces,timeline     the verdict with these parts; --show none for nothing
             %%jit -o report                    binds the report: report.why("exp", "sum"), report.to_html("a.html")

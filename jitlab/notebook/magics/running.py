@@ -38,6 +38,7 @@ from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
+from jitlab.targets.devices import placement
 
 from .waiting import Waiting
 
@@ -202,17 +203,20 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value.
         `report` False: they are one expression of a cell that goes on."""
-        key = kept_factors.key_of(nodes, f"{options.level} {options.strict}", self.ip.user_ns) if options.compare else ()
+        device = placement(options.device)
+        said = f"{options.level} {options.strict} {device}".rstrip()
+        key = kept_factors.key_of(nodes, said, self.ip.user_ns) if options.compare else ()
         is_known = options.compare == KEPT and self.factors.find(key) is not None
         again = bool(options.compare and not is_known) or options.check or is_timed(options)
         comparison = compare.Comparison(leaves_out=is_timed(options)) if again else None
-        settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
+        settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True, device=device)
+        observer = partial(DecidedCell, str(options.level), device)
         perform = partial(
             cells.run_nodes, nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, strict=options.strict,
             executor=lambda trace: compile_trace(trace, settings), title=run.title,
         )  # fmt: skip
         run.nodes, run.filename = nodes, filename
-        run.again = lambda: driven(perform(display=lambda value: None, observer=DecidedCell(str(options.level))))
+        run.again = lambda: driven(perform(display=lambda value: None, observer=observer()))
         if comparison is not None and options.compare and not is_known:
             comparison.keep(nodes, filename, self.ip.user_ns, run.again)
         run.found = self.session.inputs.found(run, self.ip.user_ns)
@@ -220,7 +224,7 @@ class Runner:
         if is_wanted:
             self.session.inputs.keep(run, self.ip.user_ns)
         ran = kept_factors.Ran()
-        is_asked = again or is_known or options.strict or is_wanted
+        is_asked = bool(again or is_known or options.strict or is_wanted or device)
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         error: BaseException | None = None
         run.is_captured = report
@@ -234,7 +238,7 @@ class Runner:
                 ran.watching() if options.compare else nullcontext(),
                 waited_by(wait),
             ):
-                await perform(display=show, settles=settles, observer=DecidedCell(str(options.level)))
+                await perform(display=show, settles=settles, observer=observer())
         except BaseException as raised:
             error = raised
             run.error = type(raised).__name__

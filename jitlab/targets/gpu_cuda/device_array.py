@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
@@ -13,6 +14,12 @@ from jitlab.ir import TRACED_DTYPES
 from jitlab.targets.target import Device
 
 from .driver import Driver
+
+#: The stream that is 0 elsewhere.
+LEGACY_STREAM = 1
+
+#: By which libraries tell of arrays in a GPU's memory.
+INTERFACE = "__cuda_array_interface__"
 
 
 class Block:
@@ -46,6 +53,15 @@ class DeviceArray:
     It has a shape, strides and views as NumPy's have, and no arithmetic of its own: functions of `jl.function` and `jl.jit`
     compute with it. NumPy can't read it; `to_numpy()` copies it into NumPy's memory. numba.cuda, CuPy and torch take it without
     a copy, by `__cuda_array_interface__`.
+
+    Args:
+        driver: what its device is driven by; arrays are made by `jl.to_device`, and by calls.
+        owner: what keeps the memory; it is freed when the last array in it is gone.
+        address: where the first element lies on the device.
+        shape: the length of each axis.
+        dtype: NumPy's type of an element.
+        strides: bytes from one element to the next along each axis; None: row by row.
+        is_readonly: nobody may store into it.
 
     Attributes:
         shape: the length of each axis.
@@ -221,6 +237,28 @@ def from_numpy(driver: Driver, value: Any) -> DeviceArray:
     return made
 
 
+def foreign(driver: Driver, value: Any) -> DeviceArray:
+    """An array of another library, where it lies: what is enqueued from now on waits for what that library has enqueued."""
+    told = getattr(value, INTERFACE)
+    dtype, shape = np.dtype(told["typestr"]), tuple(told["shape"])
+    if dtype not in TRACED_DTYPES or told.get("mask") is not None:
+        raise TypeError(f"a {type(value).__name__} of {dtype} is no array of numbers that a kernel computes with")
+    address, is_readonly = told["data"]
+    stream = told.get("stream") or stream_of(value)
+    if stream is not None:
+        driver.before(stream)
+    made = DeviceArray(driver, value, address, shape, dtype, told.get("strides"), is_readonly)
+    return made if made.size else empty(driver, shape, dtype)
+
+
+def stream_of(value: Any) -> int | None:
+    """The stream of another library's array that its interface does not tell: torch's is the thread's current one."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return int(torch.cuda.current_stream(value.device).cuda_stream) or LEGACY_STREAM
+    return None
+
+
 def copied(array: DeviceArray) -> DeviceArray:
     """A copy on the same device, which lies row by row."""
     driver = array._driver
@@ -242,6 +280,10 @@ class GpuMemory(Device):
 
     def array(self, value: Any) -> DeviceArray:
         return from_numpy(self.driver, value)
+
+    def taken(self, value: Any) -> DeviceArray:
+        """The same of an array that another library has on the device, which is not copied."""
+        return foreign(self.driver, value) if hasattr(value, INTERFACE) else from_numpy(self.driver, value)
 
     def layout_of(self, array: DeviceArray) -> str:
         return "C" if array._apart is None and array.address % array.dtype.itemsize == 0 else ""
