@@ -144,7 +144,8 @@ def cluster_code(
         return Code(cluster, stage, tuple(lines), made.absorbed(lines, reads))
     target = target_of(code.target)
     if stage not in target.stages:
-        why = "There is no PTX: jitlab has no GPU target yet." if stage == PTX else f"There is no {stage} of this cluster."
+        why = f"There is no {stage} of this cluster."
+        why = "There is no PTX: this cluster runs on the processor." if stage == PTX else why
         return Code(cluster, stage, (), note=f"{why} What runs is the stage {target.stages[-1]}.")
     listing = target.listing(code.program)
     lines = made.machine(listing.lines(stage), listing)

@@ -6,15 +6,15 @@ from typing import cast
 
 from jitlab.ir import Lowered, NestLimits, Shape
 from jitlab.ir.programs.program import Program
-from jitlab.ir.programs.program_lines import located_lines
 from jitlab.targets.cpu_llvm.calls.blas import gemm_address
 from jitlab.targets.cpu_llvm.cpu_target import CPU
-from jitlab.targets.target import Compiled, Launcher, Listed, Listing, Origin, Place, Target
+from jitlab.targets.target import Compiled, Launcher, Listing, Origin, Target
 
 from .device_array import GpuMemory
 from .driver import Driver
 from .gpu_code import GpuCode, HostCode
 from .gpu_launcher import HostLauncher, KernelLauncher
+from .kernel_listing import KernelListing
 from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled
 from .kernels.schedules import Limits, Unscheduled
 
@@ -73,16 +73,4 @@ class GpuTarget(Target):
         return "ptx"
 
     def listing(self, program: Program) -> Listing:
-        return ProgramLines(program)
-
-
-class ProgramLines(Listing):
-    """The lines of a Program."""
-
-    functions: dict[str, str] = {}  # noqa: RUF012
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def lines(self, stage: str) -> list[Listed]:
-        return [Listed(text, Place(origins, "", kernel), not origins) for text, origins, kernel in located_lines(self.program)]
+        return KernelListing(scheduled(program, self.limits), self.driver.key)

@@ -353,7 +353,7 @@ class KernelWriter(ExpressionWriter):
         elif s.kind == PARALLEL and not has_rows(s.body):
             with self._alone():
                 nest = nest_of(s)
-                self._spread(nest, team.rank, str(team.size), lanes_of(nest[-1]))
+                self._spread(nest, team.rank, str(team.size), self._lanes_of(nest[-1]))
         elif s.kind == ASCENDING:
             self._ascend(s, team)
         else:
@@ -528,7 +528,7 @@ class KernelWriter(ExpressionWriter):
         names = [inner.accumulator.name for inner in s.body if isinstance(inner, Step)]
         self.together.update(names)
         accesses = [(a.buffer, a.offset) for a in side_by_side(s.body, s.var)]
-        lanes = lanes_of(s) if accesses else 1
+        lanes = self._lanes_of(s) if accesses else 1
         end = self._extent(s.extent)
         with self._alone():
             whole = "0"
@@ -536,6 +536,10 @@ class KernelWriter(ExpressionWriter):
                 whole = self._divide_vectors(s, team, names, accesses, lanes, end)
             first = team.rank if whole == "0" else self.fn.instr(f"add nsw i64 {whole}, {team.rank}")
             self._count(first, end, str(team.size), lambda i: self._body(s, i))
+
+    def _lanes_of(self, s: For) -> int:
+        """Rows that do not fit in registers, although they did when the kernel was written, are rare: their code is short."""
+        return 1 if self.schedule.held else lanes_of(s)
 
     def _divide_vectors(
         self, s: For, team: Team, names: Sequence[str], accesses: Sequence[tuple[Buffer, Index]], lanes: int, end: str
