@@ -214,6 +214,7 @@ def test_what_all_threads_change_is_no_race_when_they_do_so_atomically():
     (SUM, "%v = frem float %vx, %vy", "", "frem"),
     (SUM, "%v = call float @llvm.sin.f32(float %vx)", "float @llvm.sin.f32(float)", "llvm.sin.f32"),
     (SUM, "%v = call float @sinf(float %vx)", "float @sinf(float)", "calls sinf"),
+    (SUM, "%v = fadd float %vx, %vy\n %m = alloca i32, align 4\n store i32 0, ptr %m, align 8", "", "aligned less"),
     (THREAD, THREAD.replace("tid.x", "laneid"), "i32 @llvm.nvvm.read.ptx.sreg.laneid()", "laneid"),
 ])  # fmt: skip
 def test_what_no_gpu_has_is_refused(before, after, declared, message):

@@ -25,7 +25,7 @@ from jitlab.targets.llvm.features import Features
 
 hashlib, tempfile = Later("hashlib"), Later("tempfile")
 
-Tier = Literal["quick", "good"]
+Tier = Literal["quick", "split", "good"]
 
 #: The target's name in caches, plans and events.
 KEY = "cpu_llvm"
@@ -205,11 +205,11 @@ def _data_layout() -> str:
 def _module(text: str, tier: Tier, context: Any = None) -> tuple[Any, Any]:
     """The module after the tier's passes, and the machine that emits it. `context`: its own, beside other threads."""
     ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
-    machine = _target_machine(0 if tier == "quick" else 2, context is not None)
+    machine = _target_machine(2 if tier == "good" else 0, context is not None)
     module = llvm().parse_assembly(text, context)
     module.triple, module.data_layout = _triple(), _data_layout()
-    if tier == "good":
-        options = llvm().create_pipeline_tuning_options(speed_level=1)
+    if tier != "quick":
+        options = llvm().create_pipeline_tuning_options(speed_level=int(tier == "good"))
         options.loop_vectorization = options.slp_vectorization = False
         options.loop_unrolling = options.loop_interleaving = False
         builder = llvm().create_pass_builder(machine, options)
@@ -253,7 +253,8 @@ def compile_beside(text: str) -> bytes:
 def compile_object(text: str, tier: Tier = "good") -> bytes:
     """Position-independent object code of an LLVM module.
 
-    quick: no passes, least code generation. good: passes without unrolling and vectorising, which the text has done.
+    quick: no passes, least code generation. split: the same, but coroutines become functions. good: passes without unrolling
+    and vectorising, which the text has done.
     """
 
     def compile() -> bytes:

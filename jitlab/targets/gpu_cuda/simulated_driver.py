@@ -67,7 +67,7 @@ class SimulatedModule(Module):
         if self.made.shared_bytes > MOST_SHARED:
             raise SimulatedFault(f"{self.made.shared_bytes} bytes of shared memory are declared, of at most {MOST_SHARED}")
         names = [start_name(kernel.name) for kernel in kernels]
-        code = machine.object_cache().compile(self.made.text)[0]
+        code = machine.object_cache().compile(self.made.text, "split")[0]
         self.code = machine.load(code, [*names, RESUME, DESTROY])
         self.resume, self.destroy = (self._native(name, 4) for name in (RESUME, DESTROY))
         self.functions = [

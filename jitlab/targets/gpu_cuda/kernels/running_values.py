@@ -42,7 +42,7 @@ class RunningValue:
         return tuple(self.e.splat(v, self.lanes) if self.lanes else v for v in start)
 
     def _memory(self, v: Val) -> list[str]:
-        return [self.fn.alloca(self.e.type(v.dtype, self.lanes), 16) for _ in self.e.parts(v)]
+        return [self.fn.alloca(self.e.type(v.dtype, self.lanes), 64) for _ in self.e.parts(v)]
 
     def _write(self, memory: Sequence[str], v: Val) -> None:
         v = self.e.splat(v, self.lanes) if self.lanes else v

@@ -155,7 +155,7 @@ class _Function:
         self.out: list[str] = []
         self.label = ""  # of the block that is written
         self.ends: dict[str, str] = {}  # the last part of each block that is in several
-        self.own: set[str] = set()  # pointers to stack memory and constants
+        self.own: dict[str, int] = {}  # pointers to stack memory and constants, with their alignment where it is known
 
     def plain(self, line: str) -> str:
         """Without what a processor has not in any instruction."""
@@ -237,7 +237,7 @@ class _Function:
             return
         line = _CONSTANT.sub(self.ahead, line)
         if " = alloca " in line and "%" not in line.partition("=")[2]:
-            self.own.add(line.split()[0])
+            self.own[line.split()[0]] = int(line.rpartition("align ")[2])
             if not line.split()[0][1].isdigit():
                 self.entry.append(line)
                 return
@@ -276,7 +276,7 @@ class _Function:
             if re.match(r"  %\S+ = (getelementptr|bitcast) ", line):
                 pointer = re.search(r"ptr ([%@]\S+?)(?:,| to|$)", line)
                 if pointer and (pointer[1] in self.own or pointer[1][0] == "@"):
-                    self.own.add(line.split()[0])
+                    self.own[line.split()[0]] = 0
         self.out.append(line)
 
     def refuse(self, line: str, what: str) -> NoReturn:
@@ -286,13 +286,15 @@ class _Function:
         """A constant address as an instruction: of shared memory it is no constant here."""
         name = self.new()
         if "%" not in constant[1]:
-            self.own.add(name)
+            self.own[name] = 0
         self.entry.append(f"  {name} = getelementptr {constant[1]}")
         return name
 
     def looked_at(self, line: str, access: re.Match[str], how: int) -> str:
         pointer = access["pointer"].split()[1]
         if pointer in self.own or pointer.startswith("@"):
+            if int(access["align"]) > (self.own.get(pointer) or int(access["align"])):
+                self.refuse(line, "memory of its own that is aligned less")
             return line
         name = self.new()
         number = len(self.records.accesses)
