@@ -17,6 +17,7 @@ from .device_array import Block, DeviceArray
 from .driver import Shape2
 from .gpu_code import GpuCode, HostCode
 from .kernels.kernel_module import grid_of
+from .kernels.parts import Turns
 
 #: As in `Launcher.run`.
 Times = np.ndarray[Any, Any] | None
@@ -35,7 +36,9 @@ class KernelLauncher(Launcher):
         kernels, driver = code.kernels, code.driver
         slots = kernels.slots
         position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
-        self.phases = [phase.kernel for phase in slots.phases]
+        self.steps = list(slots.parts.steps)
+        numbers = [step.phases.start if isinstance(step, Turns) else step.start for step in self.steps]
+        self.phases = [slots.phases[number].kernel for number in numbers]
         self.results = [(plain(node.shape), node.dtype) for node in lowered.outputs]
         self.inputs = [(slots.FIRST + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
         self.outputs = range(slots.FIRST + len(lowered.inputs), slots.FIRST + len(lowered.inputs) + len(lowered.outputs))
@@ -60,8 +63,8 @@ class KernelLauncher(Launcher):
     def _template(self, position_of: dict[Any, int]) -> np.ndarray[Any, Any]:
         lowered, slots = self.lowered, self.code.kernels.slots
         template = np.zeros(slots.size, np.int64)
-        for name, number in slots.symbols.items():
-            template[number] = lowered.symbol_values[name]
+        for name in lowered.program.symbols:
+            template[slots.symbols[name]] = lowered.symbol_values[name]
         for number, op in zip(slots.scalars.values(), lowered.constants, strict=True):
             template[number : number + 2] = np.frombuffer(op.data.ljust(16, b"\0")[:16], np.int64)
         for position, node in enumerate(lowered.inputs):
@@ -105,8 +108,8 @@ class KernelLauncher(Launcher):
             if times is not None:
                 self._timed(context, times)
             else:
-                for (function, grid, threads, _), parameters in zip(self.launches, context.parameters, strict=True):
-                    driver.launch(function, grid, threads, parameters)
+                for step in self.steps:
+                    self._launch(step, context)
         finally:
             self._contexts.append(context)
         if self.may_fail:
@@ -127,12 +130,27 @@ class KernelLauncher(Launcher):
         except IndexError:
             return Context(self.template, [offsets for *_, offsets in self.launches])
 
+    def _launch(self, step: range | Turns, context: Context) -> None:
+        """A phase, or a loop over some."""
+        launch = self.code.driver.launch
+        if isinstance(step, Turns):
+            slot = self.code.kernels.slots.symbols[step.symbol]
+            for turn in range(step.count.evaluate(self.lowered.symbol_values)):
+                context.slots[slot] = turn
+                for number in step.phases:
+                    function, grid, threads, _ = self.launches[number]
+                    launch(function, grid, threads, context.parameters[number])
+            return
+        for number in step:
+            function, grid, threads, _ = self.launches[number]
+            launch(function, grid, threads, context.parameters[number])
+
     def _timed(self, context: Context, times: np.ndarray[Any, Any]) -> None:
         """Launch with a mark before and after each kernel, and note the times between."""
         driver = self.code.driver
         marks = [driver.mark()]
-        for (function, grid, threads, _), parameters in zip(self.launches, context.parameters, strict=True):
-            driver.launch(function, grid, threads, parameters)
+        for step in self.steps:
+            self._launch(step, context)
             marks.append(driver.mark())
         driver.wait()
         spent = [driver.elapsed_ns(a, b) for a, b in zip(marks, marks[1:], strict=False)]

@@ -13,6 +13,7 @@ from jitlab.targets.llvm.function_text import module_text
 from jitlab.targets.llvm.program_phases import Phase
 
 from .kernel_writer import KernelWriter
+from .parts import Parts, parts_of
 from .product_writer import ProductWriter
 from .schedules import Limits, Schedule, Unscheduled, schedule_of, tile_of
 from .slots import ContextSlots
@@ -32,6 +33,7 @@ BLOCKS_A_PROCESSOR = 16
 class ScheduledKernels(Program):
     """A Program with the schedule of each phase; `host`: why it runs on the host instead, None where it does not."""
 
+    parts: Parts = field(default_factory=Parts)
     schedules: tuple[Schedule, ...] = ()
     host: Unscheduled | None = None
     unscheduled: str = ""  # the Program's text
@@ -40,20 +42,21 @@ class ScheduledKernels(Program):
     def text(self) -> str:
         """The Program's, and what was decided."""
         what = f"host: {self.host.code}" if self.host is not None else ", ".join(s.text for s in self.schedules)
-        return f"{self.unscheduled}\n  schedules {what}"
+        return f"{self.unscheduled}\n  schedules {what}{self.parts.text}"
 
 
 def scheduled(program: Program, limits: Limits) -> ScheduledKernels:
     """Program -> the same with the schedules of its phases."""
     p, schedules, host = program, [], None
+    parts = parts_of(p)
     try:
-        for phase in ContextSlots(p).phases:
+        for phase in parts.phases:
             schedules.append(schedule_of(phase, p.sizes, limits))
     except Unscheduled as reason:
         host = reason
     return ScheduledKernels(
         p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
-        tuple(schedules), host, p.text,
+        parts, tuple(schedules), host, p.text,
     )  # fmt: skip
 
 
@@ -69,7 +72,7 @@ class Kernels:
 
 def kernels_of(program: ScheduledKernels) -> Kernels:
     """The kernels of a Program that has schedules. Raises Unscheduled where one turns out not to be possible."""
-    slots = ContextSlots(program)
+    slots = ContextSlots(program, program.parts)
     written = [
         _WRITERS.get(schedule.kind, KernelWriter)(slots, phase, schedule, f"phase{number}").function()
         for number, (phase, schedule) in enumerate(zip(slots.phases, program.schedules, strict=True))

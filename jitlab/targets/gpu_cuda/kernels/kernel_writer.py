@@ -84,7 +84,7 @@ class KernelWriter(ExpressionWriter):
         for b in phase.buffers:
             facts = "noalias" + ("" if b.name in slots.stored else " readonly")
             add(f"ptr addrspace(1) {facts}", f"g.{b.name}", 8 * slots.buffers[b.name])
-        for name in slots.program.symbols:
+        for name in slots.symbols:
             add("i64", f"n.{name}", 8 * slots.symbols[name])
         for name, dtype in slots.program.scalars:
             if name in phase.scalars:

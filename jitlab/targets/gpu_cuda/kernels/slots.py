@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from jitlab.ir.programs.program import Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.llvm.program_phases import Phase, phases_of, written
+from jitlab.targets.llvm.program_phases import Phase, written
 from jitlab.targets.llvm.values import part_dtype
+
+from .parts import Parts
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,14 @@ class ContextSlots:
     numbers (two slots each)."""
 
     program: Program
+    parts: Parts
 
     STATUS, KEPT = range(2)
     FIRST = 2
 
-    @lazy
+    @property
     def phases(self) -> Sequence[Phase]:
-        return phases_of(self.program)
+        return self.parts.phases
 
     @lazy
     def buffers(self) -> dict[str, int]:
@@ -33,7 +36,8 @@ class ContextSlots:
     @lazy
     def symbols(self) -> dict[str, int]:
         start = self.FIRST + len(self.buffers)
-        return {name: start + i for i, name in enumerate(self.program.symbols)}
+        turns = (loop.symbol for loop in self.parts.turns)
+        return {name: start + i for i, name in enumerate((*self.program.symbols, *turns))}
 
     @lazy
     def scalars(self) -> dict[str, int]:
@@ -48,9 +52,10 @@ class ContextSlots:
     def kept(self) -> dict[str, int]:
         """Variables and Locals that live longer than a phase: numbers of places of 16 bytes."""
         touched: dict[str, int] = {}
-        for phase in self.phases:
+        again = {number for loop in self.parts.turns for number in loop.phases}
+        for number, phase in enumerate(self.phases):
             for name in phase.variables:
-                touched[name] = touched.get(name, 0) + (1 if phase.outer is None else 2)
+                touched[name] = touched.get(name, 0) + (2 if phase.outer is not None or number in again else 1)
         names = [name for name, times in touched.items() if times > 1]
         wanted = {name for phase in self.phases for name in phase.wanted if name not in phase.bound}
         names += [name for phase in self.phases for name in phase.bound if name in wanted]
