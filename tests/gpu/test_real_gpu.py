@@ -147,7 +147,7 @@ def test_events_give_times(memory, driver, doubled):
         marks.append(driver.mark())
     driver.wait()
     short, long = (driver.elapsed_ns(*pair) for pair in zip(marks, marks[1:], strict=False))
-    assert 0 < short < long and long > 10 * short
+    assert 0 < short < long
 
 
 def test_a_signal_ends_a_wait_and_the_device_goes_on(memory):

@@ -176,11 +176,12 @@ class CudaDriver(Driver):
         return int(self._call("cuMemPoolGetAttribute", self._pool, used))
 
     def free(self, address: int) -> None:
-        if not self._lost and not self.is_forked and not sys.is_finalizing():
-            try:
-                self._call("cuMemFreeAsync", address, self.stream)
-            except DeviceLost:
-                pass  # the next wait says it
+        if sys is None or self._lost or self.is_forked or sys.is_finalizing():  # modules are gone when Python ends
+            return
+        try:
+            self._call("cuMemFreeAsync", address, self.stream)
+        except DeviceLost:
+            pass  # the next wait says it
 
     def trim(self) -> None:
         self.wait()

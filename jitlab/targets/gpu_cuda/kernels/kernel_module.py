@@ -12,7 +12,7 @@ from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
 from jitlab.targets.llvm.function_text import module_text
 from jitlab.targets.llvm.program_phases import Phase
 
-from .kernel_writer import KernelWriter
+from .kernel_writer import HELD_THREADS, KernelWriter
 from .parts import Parts, parts_of
 from .product_writer import ProductWriter
 from .schedules import Limits, Schedule, Unscheduled, schedule_of, tile_of
@@ -21,7 +21,10 @@ from .slots import ContextSlots
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
 
 #: Blocks that a grid has along an axis, at most.
-MOST_BLOCKS = (1 << 31) - 1
+MOST_BLOCKS, MOST_ROWS = (1 << 31) - 1, (1 << 16) - 1
+
+#: Threads that a multiprocessor runs at once.
+RESIDENT_THREADS = 2048
 
 _WRITERS = {"product": ProductWriter}
 
@@ -90,9 +93,16 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processo
         side = tile_of(product.out.dtype).side
         tiles = [-(-extent.evaluate(sizes) // side) for extent in (product.m, product.n)]
         return Shape2(max(1, min(tiles[0] * tiles[1] * iterations(schedule.nest, sizes), MOST_BLOCKS)))
-    total = iterations(schedule.nest, sizes)
-    each = schedule.threads // schedule.team * (schedule.lanes if schedule.kind == "flat" else 1)
-    return Shape2(max(1, min(-(-total // each), processors * BLOCKS_A_PROCESSOR)))
+    most = processors * BLOCKS_A_PROCESSOR
+    if schedule.kind == "rows":  # as many as run at once: each has scratch of its own, and no last ones run alone
+        least = -(-iterations(schedule.nest, sizes) // (schedule.threads // schedule.team))
+        resident = (HELD_THREADS if schedule.held else RESIDENT_THREADS) // schedule.threads
+        return Shape2(max(1, min(least, processors * max(resident, 1))))
+    each = schedule.threads * schedule.lanes
+    if schedule.in_planes:
+        across = max(-(-iterations(schedule.nest[-1:], sizes) // each), 1)
+        return Shape2(min(across, most), max(1, min(iterations(schedule.nest[:-1], sizes), most * 8 // across, MOST_ROWS)))
+    return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // each), most)))
 
 
 def iterations(nest: Sequence[For], sizes: Mapping[str, int]) -> int:

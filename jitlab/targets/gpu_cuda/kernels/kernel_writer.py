@@ -37,7 +37,7 @@ from jitlab.targets.llvm.values import Val, element_type, part_dtype
 
 from .gpu_emitter import THREAD, GpuEmitter
 from .held_rows import HeldRow
-from .running_values import RunningValue, combined, has_position, over_lanes
+from .running_values import RunningValue, combined, has_position, is_ordered, over_lanes
 from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_by_side
 from .slots import ContextSlots
 from .teams import Team, special_register
@@ -142,7 +142,11 @@ class KernelWriter(ExpressionWriter):
             self._leave(thread)
         elif schedule.kind == "flat":
             first = fn.ahead(f"add i64 {fn.ahead(f'mul i64 {block}, {threads}')}, {thread}")
-            self._spread(schedule.nest, first, fn.ahead(f"mul i64 {blocks}, {threads}"), schedule.lanes)
+            step = fn.ahead(f"mul i64 {blocks}, {threads}")
+            if schedule.in_planes:
+                self._planes(first, step)
+            else:
+                self._spread(schedule.nest, first, step, schedule.lanes)
         else:
             self._rows(thread, block, blocks)
         fn.ret()
@@ -150,6 +154,16 @@ class KernelWriter(ExpressionWriter):
         if foreign:
             raise Unscheduled("gpu.library", operation=foreign[0].split("@")[1].split("(")[0])
         return fn, KernelFunction(fn.name, tuple(self.parameters))
+
+    def _planes(self, first: str, step: str) -> None:
+        """Rows along the grid's second axis, neighbours in them along the first: no number of an iteration is divided."""
+        nest, fn = self.schedule.nest, self.fn
+
+        def row(i: str) -> None:
+            with self._placed(nest[:-1], i):
+                self._spread(nest[-1:], first, step, self.schedule.lanes)
+
+        self._count(special_register(fn, "ctaid.y"), self._total(nest[:-1]), special_register(fn, "nctaid.y"), row)
 
     def _rows(self, thread: str, block: str, blocks: str) -> None:
         """Each team takes iterations of the nest, one after the other."""
@@ -573,7 +587,7 @@ class KernelWriter(ExpressionWriter):
         if accumulator.name in self.together:
             self.together.discard(accumulator.name)
             assert self.team is not None
-            value = self.team.joined(value, e, lambda a, b: combined(accumulator, e, a, b))
+            value = self.team.joined(value, e, lambda a, b: combined(accumulator, e, a, b), is_ordered(accumulator))
         if not s.finish:
             self.partial[accumulator.name] = value
             return
@@ -607,7 +621,7 @@ class KernelWriter(ExpressionWriter):
         self._count(first, self._poly(s.count), step, one)
         value = running.value()
         if team is not None:
-            value = team.joined(value, e, lambda a, b: combined(s.accumulator, e, a, b))
+            value = team.joined(value, e, lambda a, b: combined(s.accumulator, e, a, b), is_ordered(s.accumulator))
         self._bind(s.accumulator, value, self._poly(s.total))
 
     def _partial_of(self, buffer: Buffer, at: Index, like: Val, lanes: int) -> Val:

@@ -133,3 +133,12 @@ def over_lanes(accumulator: Accumulator, e: GpuEmitter, values: tuple[Val, ...])
 def has_position(accumulator: Accumulator) -> bool:
     """Does a step want to know which element it is?"""
     return type(accumulator.op).step is not Reduction.step
+
+
+#: Instructions that give the same bits for both orders of their operands.
+_COMMUTING = frozenset(("add", "mul", "and_", "or_", "xor"))
+
+
+def is_ordered(accumulator: Accumulator) -> bool:
+    """Could a pair of partial results join to other bits in the other order?"""
+    return getattr(accumulator.op, "instruction", "") not in _COMMUTING

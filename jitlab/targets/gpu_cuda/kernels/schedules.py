@@ -51,10 +51,11 @@ class Limits:
     """How many threads a block has, by kind of schedule. A block's results do not depend on how many blocks there are."""
 
     flat_threads: int = 256
-    row_threads: int = 256  # of a block; rows that are short have a warp each, those that are long twice as many threads
+    row_threads: int = 256  # of a block; rows that are short have a warp each
     block_threads: int = 512
     warp_row_elements: int = 1024  # up to which a warp takes a row
     held_bytes: int = 128  # of a row, that a thread keeps in registers
+    plane_columns: int = 256  # of an inner loop, from which on a block takes neighbours in one row
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,14 @@ class Schedule:
     team: int = 1  # threads that take an iteration of the nest together
     nest: tuple[For, ...] = ()
     lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
+    in_planes: bool = False  # flat: the grid has a second axis, for all loops but the innermost
     held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
 
     @property
     def text(self) -> str:
         """What was decided, as part of the key of code."""
-        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.held}"
+        planes = " planes" if self.in_planes else ""
+        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.held}{planes}"
 
 
 @dataclass(frozen=True)
@@ -128,22 +131,20 @@ def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Sched
         return Schedule("block", limits.block_threads)
     if has_rows(body):
         return _of_rows(nest, body, sizes, limits)
-    return Schedule("flat", limits.flat_threads, 1, nest, lanes_of(nest[-1]))
+    lanes, columns = lanes_of(nest[-1]), min(index.const.evaluate(sizes) for index in nest[-1].extent)
+    in_planes = len(nest) > 1 and columns >= limits.plane_columns
+    return Schedule("flat", limits.flat_threads, 1, nest, lanes, in_planes=in_planes)
 
 
 def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[str, int], limits: Limits) -> Schedule:
-    elements = _row_elements(body, sizes)
-    threads = limits.row_threads
-    team = threads if elements > limits.warp_row_elements else WARP
+    elements, threads = _row_elements(body, sizes), limits.row_threads
     lanes, widest = held_lanes(body)
-    if lanes:
-        most = max(limits.held_bytes // (lanes * widest), 1)
-        if team == threads and elements > team * lanes * most:
-            team = threads = 2 * threads
-        held = -(-elements // (team * lanes))
-        if 0 < held <= most:
-            return Schedule("rows", threads, team, nest, lanes, held)
-    return Schedule("rows", limits.row_threads, min(team, limits.row_threads), nest)
+    most = max(limits.held_bytes // (lanes * widest), 1) if lanes else 0
+    for team in (WARP, threads // 2, threads, 2 * threads):
+        held = -(-elements // (team * lanes)) if lanes else 0
+        if 0 < held <= most and (team == WARP or elements > limits.warp_row_elements):
+            return Schedule("rows", threads if team == WARP else team, team, nest, lanes, held=held)
+    return Schedule("rows", threads, threads if elements > limits.warp_row_elements else WARP, nest)
 
 
 def held_lanes(body: Sequence[Statement]) -> tuple[int, int]:

@@ -40,16 +40,23 @@ class Team:
             self.fn.declare("declare void @llvm.nvvm.bar.warp.sync(i32)")
             self.fn.emit("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
 
-    def joined(self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine) -> tuple[Val, ...]:
-        """The values of all threads, joined by a fixed tree: the same on each of them."""
-        values = self._in_warp(values, e, combine, WARP)
-        return values if self.size <= WARP else self._through_shared(values, e, combine)
+    def joined(self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine, is_ordered: bool) -> tuple[Val, ...]:
+        """The values of all threads, joined by a fixed tree: the same on each of them. `is_ordered`: a pair's left and right
+        count, beyond their bits."""
+        values = self._in_warp(values, e, combine, WARP, is_ordered)
+        return values if self.size <= WARP else self._through_shared(values, e, combine, is_ordered)
 
-    def _in_warp(self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine, lanes: int) -> tuple[Val, ...]:
-        """Over groups of so many neighbours; the lower one of a pair is on the left, so that all come to the same bits."""
+    def _in_warp(
+        self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine, lanes: int, is_ordered: bool
+    ) -> tuple[Val, ...]:
+        """Over groups of so many neighbours. Where the order counts the lower one of a pair is on the left, on both."""
         step = 1
         while step < lanes:
             others = tuple(self._exchanged(v, e, step) for v in values)
+            if not is_ordered:
+                values = combine(values, others)
+                step *= 2
+                continue
             bit = self.fn.instr(f"and i64 {self.rank}, {step}")
             is_low = Val(BOOL, self.fn.instr(f"icmp eq i64 {bit}, 0"))
             left = tuple(e.select(is_low, v, o) for v, o in zip(values, others, strict=True))
@@ -83,7 +90,9 @@ class Team:
         self.fn.declare("declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)")
         return self.fn.instr(f"call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 {text}, i32 {step}, i32 31)")
 
-    def _through_shared(self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine) -> tuple[Val, ...]:
+    def _through_shared(
+        self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine, is_ordered: bool
+    ) -> tuple[Val, ...]:
         """A value a warp, joined over the warps of the block by each of them."""
         fn, warps = self.fn, self.size // WARP
         number, lane = fn.instr(f"lshr i64 {self.rank}, 5"), fn.instr(f"and i64 {self.rank}, 31")
@@ -104,7 +113,7 @@ class Team:
             if dtype == BOOL:
                 texts = [fn.instr(f"trunc i8 {text} to i1") for text in texts]
             found.append(e.from_parts(dtype, texts, 0))
-        joined = self._in_warp(tuple(found), e, combine, warps)
+        joined = self._in_warp(tuple(found), e, combine, warps, is_ordered)
         self.wait()  # before the next one writes
         return joined
 
