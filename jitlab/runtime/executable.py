@@ -48,6 +48,15 @@ Lower = Callable[..., Lowered]
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
+
+
+class _OnDevice(threading.local):
+    """Does this thread's next run leave arrays where they are, also where NumPy cannot read them?"""
+
+    keeps = False
+
+
+on_device = _OnDevice()
 NOTHING: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
 
 
@@ -240,6 +249,7 @@ class Executable:
             return self._run_steps(arguments, in_place)
 
     def _run_steps(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
+        keeps, on_device.keeps = on_device.keeps, False  # what runs inside has results of its own
         self._sizes.check_arguments(arguments)
         if not self.plan.is_whole or self._unfinished:
             self.prepare(arguments, in_place)
@@ -270,6 +280,9 @@ class Executable:
         if started and events.active():
             for site in self._sites:
                 site.open(started, bool(_watchers))
+        if keeps:
+            outputs = [values[node] for node in self.graph.outputs]
+            return [x if type(x) is np.ndarray or x.ndim else self._on_host(x) for x in outputs]
         return [self._on_host(values[node]) for node in self.graph.outputs]
 
     def _bound(self, step: Node, values: Mapping[Node, Any]) -> Executable:
@@ -516,7 +529,7 @@ class Executable:
         if any(n.op.is_parameter for n in graph.outputs):
             return None
         target = self.only_target
-        if target is None:
+        if target is None or self._others:
             return None
         device, in_place = target.device, bool(form.writes) and self._may_fail is False
         values = {} if arguments is None else dict(zip(graph.parameters, map(device.array, arguments), strict=True))

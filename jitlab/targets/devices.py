@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from jitlab import messages
 from jitlab.config import PLACES, config
@@ -99,6 +102,30 @@ def to_device(x: Any, device: str | None = None) -> Any:
         raise DeviceError(messages.text("gpu.other_device", device=device))
     memory: Any = gpu().device
     return x if type(x) is memory.array_type else memory.taken(x)
+
+
+def may_be_there() -> bool:
+    """Can a value be an array in a GPU's memory? Only where something has been loaded that makes such."""
+    return GPU in DEVICES or "torch" in sys.modules or "cupy" in sys.modules or "numba.cuda" in sys.modules
+
+
+def is_there(x: Any) -> bool:
+    """Is it an array in the GPU's memory, of ours or of another library?"""
+    kind = type(x)
+    if kind in _PLAIN or not hasattr(kind, device_arrays.INTERFACE):
+        return False
+    try:
+        return hasattr(x, device_arrays.INTERFACE)
+    except Exception:  # torch's, of a tensor that has a gradient
+        return False
+
+
+def stood_for(array: Any) -> Any:
+    """The array in the GPU's memory that an array of NumPy's stands for, or of its view; None for others."""
+    return device_arrays.stood_for(array)
+
+
+_PLAIN = frozenset({np.ndarray, int, float, bool, complex, str, bytes, type(None)})
 
 
 def target_of(key: str) -> Target:

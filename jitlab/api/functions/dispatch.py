@@ -18,10 +18,14 @@ from jitlab.ir import Source, outside
 from jitlab.messages import Message
 from jitlab.ops.random_draws import States, set_random_states
 from jitlab.support.callbacks import Made, not_repeating, noting
+from jitlab.support.later import Later
 from jitlab.support.transactions import contextmanager
+from jitlab.targets.devices import may_be_there
 
 from .native_entry import WARM_CALLS
 from .weak_methods import look_like
+
+gpu_calls = Later("jitlab.api.gpu_calls")
 
 
 class Dispatched(Explained):
@@ -71,6 +75,14 @@ class Dispatched(Explained):
         return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots)
 
     # ---- running
+    def _is_of_gpu(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Is an array in a GPU's memory among a call's arguments?"""
+        return may_be_there() and gpu_calls.among((args, kwargs))
+
+    def _called_on_gpu(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What such a call gives."""
+        return gpu_calls.called(self, args, kwargs)
+
     def _bound_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """A call's arguments, one for each parameter."""
         raise NotImplementedError

@@ -161,6 +161,8 @@ class Jit(SizeFamilies, Deciding):
         if self._decided_for is not self._what_runs():
             self.reopen()
         try:
+            if self._is_of_gpu(args, kwargs):
+                return self._called_on_gpu(args, kwargs)
             if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
                 trace = self._last
                 if trace is not None and trace.stays_compiled and (gathered := trace.gather(args)) is not None:

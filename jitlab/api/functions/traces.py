@@ -121,6 +121,9 @@ class Traces(Dispatched):
             if recording is not None:
                 outgrow(self._traces.get(recording.key, []), trace, reason)
 
+    def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
+        return compile_trace(trace, self.options)
+
     def _misfits(self, concrete: ConcreteFunction | None, known: Sequence[Trace], leaves: Sequence[Any]) -> Failed:
         """What keeps a call of a trace's type from the recordings there are."""
         if not known and concrete is not None:  # what was recorded to be looked at serves no call where values decide
@@ -238,7 +241,7 @@ class Traces(Dispatched):
             trace = recorded.trace
             trace.near = servers((r.trace.executable for r in reversed(list(self._recent.copy().values()))), MOST_OF_FAMILY)
             with noting(SizeFacts()):
-                trace.run = compile_trace(trace, self.options)
+                trace.run = self._compiled(trace)
         self._numbers = trace.number
         if is_new:
             self._add(concrete)

@@ -118,6 +118,8 @@ class Function(Traces):
             return self._function()(*args, **kwargs)
         started = time.perf_counter_ns() if events.active() else 0
         try:
+            if self._is_of_gpu(args, kwargs):
+                return self._called_on_gpu(args, kwargs)
             return self._run(args, kwargs, started)
         except Exception as error:
             only_users(error)

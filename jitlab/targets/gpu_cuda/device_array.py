@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import EllipsisType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from jitlab.ir import TRACED_DTYPES
 from jitlab.targets.target import Device
 
 from .driver import Driver
+
+UNIX = hasattr(mmap, "MAP_PRIVATE")
 
 #: The stream that is 0 elsewhere.
 LEGACY_STREAM = 1
@@ -32,8 +36,8 @@ class Block:
         self.driver = driver
         self.address = driver.allocate(max(nbytes, 1))
 
-    def __del__(self) -> None:
-        if getattr(self, "address", 0):  # else it was never given, or an interrupt came before
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "address", 0) and not is_finalizing():  # else it was never given, or the process ends
             self.driver.free(self.address)
 
 
@@ -76,7 +80,7 @@ class DeviceArray:
                [3., 5.]])
     """
 
-    __slots__ = ("__weakref__", "_apart", "_driver", "address", "dtype", "is_readonly", "owner", "shape")
+    __slots__ = ("__weakref__", "_apart", "_driver", "_stand_in", "address", "dtype", "is_readonly", "owner", "shape")
 
     def __init__(
         self, driver: Driver, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any],
@@ -84,6 +88,7 @@ class DeviceArray:
     ) -> None:  # fmt: skip
         self._driver, self.owner, self.address = driver, owner, address
         self.shape, self.dtype, self.is_readonly = shape, dtype, is_readonly
+        self._stand_in: np.ndarray[Any, Any] | None = None
         self._apart = None if strides is None or _lies_in_rows(shape, strides, dtype.itemsize) else strides
 
     @property
@@ -199,8 +204,48 @@ class DeviceArray:
 
     def _view(self, at: np.ndarray[Any, Any]) -> DeviceArray:
         """The array whose elements lie where those of `at` do."""
-        address = at.__array_interface__["data"][0]
-        return DeviceArray(self._driver, self.owner, address, at.shape, self.dtype, at.strides, self.is_readonly)
+        return self.view_at(at.__array_interface__["data"][0], at)
+
+    def view_at(self, address: int, like: np.ndarray[Any, Any]) -> DeviceArray:
+        """A view that begins at an address, of the shape, strides and dtype of an array of NumPy's."""
+        return DeviceArray(self._driver, self.owner, address, like.shape, like.dtype, like.strides, self.is_readonly)
+
+    @property
+    def stand_in(self) -> np.ndarray[Any, Any]:
+        """What stands for it, as long as it lives."""
+        if self._stand_in is None:
+            self._stand_in = standing_for(self, ref(self))
+        return self._stand_in
+
+
+class _Room(mmap.mmap):
+    """Memory that takes no room and cannot be written; it holds nothing."""
+
+    stands_for: Any  # gives the array
+
+
+def standing_for(array: DeviceArray, gives: Any = None) -> np.ndarray[Any, Any]:
+    """An array of NumPy's that lies as a DeviceArray does, of which views are views of that one (`stood_for`). There is nothing
+    in it to be read. `gives`: what gives the array; None: it keeps it."""
+    low, high = np.lib.array_utils.byte_bounds(array._geometry()) if array.size else (array.address, array.address)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if UNIX else {}
+    room = _Room(-1, max(high - low, 1), **private)
+    room.stands_for = gives or (lambda: array)
+    made = np.ndarray(array.shape, array.dtype, room, array.address - low, array.strides)
+    made.flags.writeable = False
+    return made
+
+
+def stood_for(array: np.ndarray[Any, Any]) -> DeviceArray | None:
+    """The DeviceArray that something stands for, or of its view; None for other arrays."""
+    root: Any = array
+    while root is not None and type(getattr(root, "base", None)) is not _Room:
+        root = getattr(root, "base", None)
+    whole: DeviceArray | None = None if root is None else root.base.stands_for()
+    if whole is None or array is root:
+        return whole
+    offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    return whole.view_at(whole.address + offset, array)
 
 
 def rows(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -244,19 +289,37 @@ def foreign(driver: Driver, value: Any) -> DeviceArray:
     if dtype not in TRACED_DTYPES or told.get("mask") is not None:
         raise TypeError(f"a {type(value).__name__} of {dtype} is no array of numbers that a kernel computes with")
     address, is_readonly = told["data"]
-    stream = told.get("stream") or stream_of(value)
-    if stream is not None:
-        driver.before(stream)
+    driver.before(stream_of(value))
     made = DeviceArray(driver, value, address, shape, dtype, told.get("strides"), is_readonly)
     return made if made.size else empty(driver, shape, dtype)
 
 
-def stream_of(value: Any) -> int | None:
-    """The stream of another library's array that its interface does not tell: torch's is the thread's current one."""
+def stream_of(value: Any) -> int:
+    """The stream on which another library computes an array: torch does not tell it, and others tell none for the oldest."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return int(torch.cuda.current_stream(value.device).cuda_stream) or LEGACY_STREAM
-    return None
+    return getattr(value, INTERFACE).get("stream") or LEGACY_STREAM
+
+
+class _Ordered:
+    """An array for another library whose stream waits for ours already."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array  # as long as that library needs it
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": None}
+
+
+def as_kind(array: DeviceArray, kind: type) -> Any:
+    """An array as one of another library's class, without a copy; its stream waits for ours already."""
+    library = kind.__module__.partition(".")[0]
+    if library == "cupy":
+        return sys.modules["cupy"].asarray(_Ordered(array))
+    if library == "torch":
+        return sys.modules["torch"].as_tensor(_Ordered(array), device="cuda")
+    if library == "numba":
+        return sys.modules["numba.cuda"].as_cuda_array(_Ordered(array), sync=False)
+    return array
 
 
 def copied(array: DeviceArray) -> DeviceArray:
@@ -300,8 +363,12 @@ class GpuMemory(Device):
     def may_store_into(self, array: DeviceArray, others: Sequence[DeviceArray]) -> bool:
         if array.is_readonly or not array.is_contiguous:
             return False
+        return not self.is_shared(array, others)
+
+    def is_shared(self, array: DeviceArray, others: Sequence[DeviceArray]) -> bool:
+        """Does it lie where one of the others does?"""
         mine = array._geometry()
-        return not any(np.may_share_memory(mine, other._geometry()) for other in others)
+        return any(np.may_share_memory(mine, other._geometry()) for other in others)
 
     def trim(self) -> None:
         self.driver.trim()

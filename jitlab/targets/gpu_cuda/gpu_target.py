@@ -56,7 +56,7 @@ class GpuTarget(Target):
             try:
                 kernels = kernels_of(program)
             except Unscheduled as unscheduled:
-                reason = unscheduled
+                reason = unscheduled.with_traceback(None)  # whose frames hold arrays
             else:
                 module = self.driver.load(kernels.text, kernels.functions)
                 return GpuCode(self.key, program, "ptx", first_tier="ptx", kernels=kernels, module=module, driver=self.driver,

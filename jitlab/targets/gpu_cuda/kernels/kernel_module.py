@@ -56,7 +56,7 @@ def scheduled(program: Program, limits: Limits) -> ScheduledKernels:
         for phase in parts.phases:
             schedules.append(schedule_of(phase, p.sizes, limits))
     except Unscheduled as reason:
-        host = reason
+        host = reason.with_traceback(None)  # whose frames hold arrays
     return ScheduledKernels(
         p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
         parts, tuple(schedules), host, p.text,

@@ -1,0 +1,210 @@
+"""Calls with arrays in a GPU's memory: captured as calls with arrays of NumPy's that lie alike, and run with the real ones.
+
+What stands for such an array while a call is captured, and while its results get their form, holds nothing. So what would read
+it is refused: such a call is captured whole, or is an error; Python takes none of it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from jitlab import errors
+from jitlab.api.functions.native_entry import class_of
+from jitlab.runtime.executable import on_device
+from jitlab.support.containers import leaves, mapped
+from jitlab.targets.devices import device_arrays, gpu, is_there, placement
+
+
+def among(values: Any) -> bool:
+    """Is one of them in these containers?"""
+    try:
+        return any(map(is_there, leaves(values)))
+    except RecursionError:  # a list that holds itself: there is another word for it
+        return False
+
+
+def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a call with such arguments gives: arrays where they were computed, of the class of the arguments."""
+    call = _Call()
+    values, options = call.standing((args, kwargs))
+    companion = _companion(function)
+    recorded = companion.experimental_get_tracing_count()
+    try:
+        result = companion(*values, **options)
+    finally:
+        call.ended()
+    given = mapped(call.given, result)
+    del result, values, options
+    if companion.experimental_get_tracing_count() != recorded:
+        call.check_kept(function.name)
+    return given
+
+
+class _Call:
+    """The arrays of one call."""
+
+    def __init__(self) -> None:
+        self.memory: Any = gpu().device
+        self.arrays: dict[int, Any] = {}  # by the id of the argument
+        self.arguments: list[Any] = []  # as long as the call lasts
+        self.streams: dict[int, None] = {}  # of other libraries, whose arrays are read
+        self.kinds: dict[Any, None] = {}
+
+    def standing(self, values: Any) -> Any:
+        """The same containers, with what stands for each array."""
+        found = mapped(self._stands, values)
+        if len(self.kinds) > 1:
+            names = " and ".join(sorted(kind.__name__ for kind in self.kinds))
+            raise TypeError(
+                f"a call has arrays of one library in the GPU's memory, not of {names}: jl.to_device(x) takes others"
+            )
+        return found
+
+    def _stands(self, x: Any) -> Any:
+        if not is_there(x):
+            return x
+        self.kinds[type(x)] = None
+        array = self.arrays.get(id(x))
+        if array is None:
+            array = self.memory.taken(x) if type(x) is not self.memory.array_type else x
+            if array is not x:
+                self.streams[device_arrays.stream_of(x)] = None
+            self.arrays[id(x)] = array
+            self.arguments.append(x)
+        return array.stand_in if array.ndim else array.to_numpy()[()]
+
+    def ended(self) -> None:
+        """Other libraries may use their arrays again behind what was enqueued."""
+        for stream in self.streams:
+            self.memory.driver.after(stream)
+
+    def given(self, x: Any) -> Any:
+        """A part of the result: the array that it stands for, of the class of the arguments."""
+        if type(x) is not np.ndarray or not x.ndim:
+            return x
+        array = device_arrays.stood_for(x)
+        if array is None:
+            raise TypeError(f"a result of {x.dtype}{list(x.shape)} is not in the GPU's memory")
+        for argument in self.arguments:
+            if self.arrays[id(argument)] is array:
+                return argument
+        return device_arrays.as_kind(array, next(iter(self.kinds)))
+
+    def check_kept(self, name: str) -> None:
+        """A function that was recorded now has kept nothing that stands for an argument: it would be read as an array."""
+        for array in self.arrays.values():
+            if array.ndim and sys.getrefcount(array.stand_in) > ALONE:
+                gc.collect()
+                if sys.getrefcount(array.stand_in) > ALONE:
+                    raise TypeError(
+                        f"{name} keeps an argument that lies in the GPU's memory (in a list, an attribute or a global name): "
+                        "return it instead"
+                    )
+
+
+#: References to a stand-in that nobody has kept: its array's, and the one that asks.
+ALONE = 2
+
+
+def _real(x: Any) -> Any:
+    """The array that something stands for; others as they are."""
+    found = device_arrays.stood_for(x) if type(x) is np.ndarray else None
+    return x if found is None else found
+
+
+def _readable(x: Any) -> Any:
+    """The same in NumPy's memory."""
+    found = _real(x)
+    return x if found is x else found.to_numpy()
+
+
+def _run(run: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any]) -> list[Any]:
+    """The run of a trace with the real arrays; its arrays have memory of their own, and something stands for each."""
+    memory: Any = gpu().device
+    arrays = [_real(x) for x in inputs]
+    on_device.keeps = True
+    try:
+        outputs = run(arrays)
+    finally:
+        on_device.keeps = False
+    made: list[Any] = []
+    others = [x for x in arrays if type(x) is memory.array_type]
+    for x in outputs:
+        if type(x) is np.ndarray and x.ndim:
+            x = memory.array(x)
+        if type(x) is memory.array_type:
+            if memory.is_shared(x, others):
+                x = x.copy()
+            others.append(x)
+            x = device_arrays.standing_for(x)
+        made.append(x)
+    return made
+
+
+class _ForGpu:
+    """A function of which calls have stand-ins for arguments: everything is captured, or the call raises."""
+
+    refused_by = (errors.Signal, errors.JitlabError)
+    given_up_by = (errors.Unfit, errors.InternalError)
+    name: str
+    python_function: Callable[..., Any]
+    _signature: Any
+
+    def _compiled(self, trace: Any) -> Callable[[Sequence[Any]], list[Any]]:
+        what = (
+            "changes an argument in place" if trace.writes
+            else "changes what it is passed" if trace.changes is not None
+            else "prints, or changes something outside of it," if trace.effects
+            else "uses the values of an array as sizes" if any(type(guard.value) is tuple for guard in trace.guards)
+            else "draws random numbers" if trace.draws
+            else ""
+        )  # fmt: skip
+        if what:
+            raise TypeError(f"{self.name} {what}, which is not done for arrays in the GPU's memory: pass what to_numpy() gives")
+        run = super()._compiled(trace)  # type: ignore[misc]
+        trace.shared, trace.rows = [], []  # `_run` sees to it that each result has memory of its own
+        return partial(_run, run)
+
+    def _refuse_python(self, call: Any, refusal: Any) -> None:
+        if (
+            refusal.code == "error" or refusal.said.code == "refused.raised"
+        ):  # of the program's own: it comes again where everything can be read
+            args, kwargs = mapped(_readable, call)
+            self.python_function(*args, **kwargs)
+        raise TypeError(
+            f"{self.name} is called with arrays in the GPU's memory and is not captured whole: {refusal.said}; Python can't "
+            "read them: pass what to_numpy() gives"
+        )
+
+    def _run_otherwise(self, values: Any, refusal: Any) -> Any:
+        self._refuse_python(self._signature.call_form(values), refusal)
+
+    def _run_as_python(self, call: Any, refusal: Any) -> Any:
+        self._refuse_python(call if len(call) == 2 and type(call[1]) is dict else self._signature.call_form(call), refusal)
+
+
+@cache
+def _kind(of: Any) -> Any:
+    return type(of.__name__, (_ForGpu, of), {})
+
+
+def _companion(function: Any) -> Any:
+    """The function for calls with arrays in the GPU's memory: its traces are its own."""
+    known = vars(function).get("_for_gpu")
+    if known is None or known.python_function is not function.python_function:
+        made_with: Mapping[str, Any] = function._made_with()
+        if "options" in made_with:
+            kind: Any = class_of(function)
+            made = _kind(kind)(function.python_function, replace(made_with["options"], device=placement("gpu")))
+        else:
+            kind = type(function)
+            made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
+        known = vars(function)["_for_gpu"] = made
+    return known

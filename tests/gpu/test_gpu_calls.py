@@ -1,0 +1,270 @@
+"""Calls with arrays in a GPU's memory: results stay there, as NumPy would have them; what would read them is an error."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab import events
+
+
+@pytest.fixture
+def gpu():
+    with jl.simulated_gpu() as driver:
+        yield driver
+
+
+BOTH = pytest.mark.parametrize("decorator", [jl.jit, jl.function])
+X = np.random.default_rng(0).random((5, 7))
+Y = np.random.default_rng(1).random((5, 7))
+
+
+def compare(found, want):
+    """Arrays on the device where NumPy has arrays; numbers where it has numbers."""
+    if isinstance(want, (list, tuple)):
+        assert type(found) is type(want) and len(found) == len(want)
+        for a, b in zip(found, want, strict=True):
+            compare(a, b)
+    elif isinstance(want, dict):
+        assert type(found) is type(want) and list(found) == list(want)
+        compare(list(found.values()), list(want.values()))
+    elif isinstance(want, str) or want is None:
+        assert found == want
+    elif isinstance(want, np.ndarray) and want.ndim:
+        assert type(found) is jl.DeviceArray and found.dtype == want.dtype and found.shape == want.shape
+        np.testing.assert_allclose(found.to_numpy(), want, rtol=1e-13)
+    else:
+        assert type(found) is type(want)
+        np.testing.assert_allclose(found, want, rtol=1e-13)
+
+
+def chosen(x, y):
+    if x.sum() > 3:
+        return x + 1
+    return y - 1
+
+
+def looped(x, y):
+    z = y * 1
+    for k in range(3):
+        z = z + x * k
+    return z
+
+
+PROGRAMS = {
+    "one": lambda x, y: np.exp(x) + y,
+    "scalar": lambda x, y: (x * y).sum(),
+    "several": lambda x, y: (x + y, {"a": x.sum(0), "b": [y.max(), "text", None]}),
+    "twice the same": lambda x, y: (lambda z: (z, z))(x + y),
+    "argument": lambda x, y: (x, y + 1),
+    "view of an argument": lambda x, y: (x[1:, ::2], y.T, x.reshape(7, 5), x[0]),
+    "view of a result": lambda x, y: (x + y).T,
+    "parts of a result": lambda x, y: (lambda z: (z[:2], z[2:]))(x * y),
+    "copy of an argument": lambda x, y: x.copy(),
+    "matmul": lambda x, y: x @ y.T,
+    "host operation": lambda x, y: np.sort(x + y, axis=1),
+    "host operation alone": lambda x, y: np.sort(x, axis=1),
+    "branch": lambda x, y: np.where(x > y, x, y) if x.ndim == 2 else x,
+    "choice": chosen,
+    "loop": looped,
+    "constant": lambda x, y: (np.arange(4), x * 0 + 1),
+    "index": lambda x, y: x[np.array([2, 0])] + y[0],
+    "other dtype": lambda x, y: (x > 0.5, (x * 10).astype("i4"), x.astype("f4")),
+    "empty": lambda x, y: x[:0] + 1,
+    "zeros": lambda x, y: np.zeros_like(x) + y.mean(),
+    "float": lambda x, y: (x + float(len(x)), x * 2.5),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_stay_there(gpu, decorator, name):
+    f = PROGRAMS[name]
+    g = decorator(f)
+    want = f(X, Y)
+    for _ in range(8):
+        x, y = jl.to_device(X), jl.to_device(Y)
+        found = g(x, y)
+        if name == "constant":
+            assert np.array_equal(found[0] if isinstance(found[0], np.ndarray) else found[0].to_numpy(), want[0])
+        else:
+            compare(found, want)
+        np.testing.assert_array_equal(x.to_numpy(), X)
+    assert gpu.launched or "argument" in name or "host" in name
+
+
+@BOTH
+def test_an_argument_that_is_given_back_is_that_array(gpu, decorator):
+    x = jl.to_device(X)
+    for _ in range(3):
+        found, other = decorator(lambda x: (x, x + 1))(x)
+        assert found is x and other is not x
+
+
+@BOTH
+def test_a_view_of_an_argument_shares_its_memory(gpu, decorator):
+    x = jl.to_device(X)
+    found = decorator(lambda x: x[1:, ::2])(x)
+    assert found.owner is x.owner and found.address == x[1:, ::2].address and found.strides == x[1:, ::2].strides
+
+
+@BOTH
+@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1], lambda x: x[:, ::3], lambda x: x[2], lambda x: x[:0]])
+def test_views_go_in(gpu, decorator, view):
+    g = decorator(lambda x: np.exp(x) * 2)
+    for _ in range(2):
+        compare(g(view(jl.to_device(X))), np.exp(view(X)) * 2)
+
+
+@BOTH
+def test_nothing_is_copied_between_the_memories(gpu, decorator):
+    g = decorator(lambda x, y: np.exp(x) + y)
+    x, y = jl.to_device(X), jl.to_device(Y)
+    heard = []
+    with events.listen(heard.append):
+        for _ in range(3):
+            z = g(x, y)
+            x = g(z, y)
+    assert not [e for e in heard if isinstance(e, events.DeviceCopied)]
+
+
+@BOTH
+def test_numpys_arrays_may_be_among_them(gpu, decorator):
+    g = decorator(lambda x, y, k: x * y + k)
+    compare(g(jl.to_device(X), Y, 2.5), X * Y + 2.5)
+    compare(g(X, jl.to_device(Y), np.float64(1)), X * Y + 1)
+    assert type(g(X, Y, 1)) is np.ndarray
+
+
+@BOTH
+def test_they_may_stand_in_containers(gpu, decorator):
+    g = decorator(lambda p, more: p["w"] @ p["b"] + more[0][1])
+    w, b, c = X, np.random.default_rng(2).random(7), np.ones(5)
+    compare(g({"w": jl.to_device(w), "b": jl.to_device(b)}, [(0, jl.to_device(c))]), w @ b + c)
+
+
+@BOTH
+def test_keywords_and_methods(gpu, decorator):
+    class Model:
+        @decorator
+        def run(self, x, *, scale=2.0):
+            return x * scale
+
+    compare(Model().run(jl.to_device(X), scale=3.0), X * 3)
+    compare(Model().run(jl.to_device(X)), X * 2)
+
+
+@BOTH
+def test_a_number_on_the_device_is_read_where_it_decides(gpu, decorator):
+    g = decorator(lambda x, n: x[:n] * 2)
+    for n in (2, 3, 2):
+        compare(g(jl.to_device(X), jl.to_device(np.array(n))), X[:n] * 2)
+
+
+@BOTH
+def test_memory_goes_with_the_results(gpu, decorator):
+    g = decorator(lambda x: (np.exp(x), x.sum(0)))
+    x = jl.to_device(X)
+    g(x)
+    gc.collect()
+    gc.disable()  # reference counts alone
+    try:
+        held = gpu.held_bytes
+        for _ in range(20):
+            g(x)
+            assert gpu.held_bytes == held
+        del x
+        assert gpu.held_bytes < held
+    finally:
+        gc.enable()
+
+
+def in_place(x):
+    x += 1
+    return x
+
+
+def prints(x):
+    print(x)
+    return x * 2
+
+
+def keeps(x):
+    KEPT.append(x)
+    return x * 2
+
+
+def asks(x):
+    return x * len(str(x.tolist()))
+
+
+def of_unknown_size(x):
+    return np.unique((x * 3).round())
+
+
+def by_python(x):
+    with open("/dev/null") as file:
+        return x * len(file.read())
+
+
+KEPT = []
+
+
+@BOTH
+@pytest.mark.parametrize("function", [in_place, prints, keeps, asks, by_python, of_unknown_size])
+def test_what_would_read_or_change_one_is_an_error(gpu, decorator, function):
+    x = jl.to_device(X)
+    g = decorator(function)
+    for _ in range(3):
+        KEPT.clear()
+        try:
+            found = g(x)
+        except (TypeError, ValueError, jl.errors.JitlabError) as error:
+            text = str(error)
+            said = "to_numpy" in text or "keeps an argument" in text or "destination is read-only" in text
+            assert said or decorator is jl.function and isinstance(error, jl.errors.JitlabError)
+        else:  # what `jl.function` does once, when it is traced
+            assert decorator is jl.function and not any(type(kept) is np.ndarray for kept in KEPT)
+            compare(found, decorator(function)(X.copy()))
+        np.testing.assert_array_equal(x.to_numpy(), X)
+
+
+@BOTH
+def test_errors_are_numpys(gpu, decorator):
+    x = jl.to_device(X)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        decorator(lambda x: x + np.ones(3))(x)
+    with pytest.raises(IndexError, match="out of bounds"):
+        decorator(lambda x, i: x[i] * 2)(x, jl.to_device(np.array([1, 9])))
+    with pytest.raises(np.linalg.LinAlgError):
+        decorator(lambda x: np.linalg.inv(x[:2, :2] * 0))(x)
+
+
+def test_a_function_that_never_saw_one_runs_as_before(gpu):
+    g = jl.jit(lambda x: x + 1)
+    for _ in range(20):
+        assert type(g(X)) is np.ndarray
+    compare(g(jl.to_device(X)), X + 1)
+    assert type(g(X)) is np.ndarray and g.experimental_get_tracing_count() == 1
+
+
+def test_no_value_of_what_stands_for_one_is_read(gpu, monkeypatch):
+    """A process that may not even read it runs the programs: one that did would end here."""
+    import subprocess
+
+    program = """
+import mmap, numpy as np, jitlab as jl
+from tests.gpu import test_gpu_calls as tests
+mmap.PROT_READ = 0
+with jl.simulated_gpu():
+    for decorator in (jl.jit, jl.function):
+        for name, f in tests.PROGRAMS.items():
+            g = decorator(f)
+            for _ in range(3):
+                g(jl.to_device(tests.X), jl.to_device(tests.Y))
+print("whole")
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.stdout == "whole\n", (found.returncode, found.stderr[-2000:])
