@@ -12,7 +12,8 @@ import ctypes
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,15 @@ class SimulatedModule(Module):
 
 class SimulatedDriver(Driver):
     """A GPU of few processors, so that loops over a grid turn more than once. `order`: in which its threads run up to where
-    each waits, "forwards" or "backwards", or a number that random orders are drawn from. `launched` counts."""
+    each waits, "forwards" or "backwards", or a number that random orders are drawn from. `launched` counts.
+    `faults`: what its kernels did wrong, also where a call then ran as Python instead."""
 
     key, name = "simulated", "simulated GPU"
 
     def __init__(self, processors: int = 2, order: str | int = "forwards", memory_bytes: int = 1 << 30) -> None:
         self.processors, self.order, self.memory_bytes = processors, order, memory_bytes
         self.launched: Counter[str] = Counter()
+        self.faults: list[str] = []
         self.held_bytes = 0
         self._random = np.random.default_rng(order if isinstance(order, int) else 0)
         self._starts: list[int] = []  # of what is allocated, ascending
@@ -148,12 +151,21 @@ class SimulatedDriver(Driver):
     # kernels
 
     def load(self, text: str, kernels: Sequence[KernelFunction]) -> Module:
-        return SimulatedModule(text, kernels)
+        with self._noted():
+            return SimulatedModule(text, kernels)
 
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
-        with self._lock:
+        with self._lock, self._noted():
             self.launched[function.function.name] += 1
             _Launch(self, function, grid, block, parameters).run()
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except InternalError as error:
+            self.faults.append(str(error))
+            raise
 
     def ordered(self, threads: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Numbers of threads in the order in which they run."""

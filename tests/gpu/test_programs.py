@@ -1,0 +1,84 @@
+"""Programs on the simulated GPU: random ones of loops, random NumPy ones, those of the lessons. They equal NumPy's."""
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import jitlab as jl
+from jitlab.cluster import cluster
+from jitlab.compile import runnable
+from jitlab.ir import interpret
+from jitlab.notebook.extension import unload_ipython_extension
+from tests.fuzz import fuzzing
+from tests.gpu.on_gpu import GPUS, bits, host_copies, on_gpu
+from tests.lower.bodies import RandomProgram
+from tests.notebook.shells import new_shell
+from tests.notebooks.test_lessons import LESSONS, cells_of
+from tests.numpy_target.test_lessons import left
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 200, 5))
+def test_random_loops_are_numpys_with_the_same_bits_on_every_gpu(first, monkeypatch):
+    for seed in range(first, first + 5):
+        program, found = RandomProgram(seed), []
+        for processors, order in GPUS:
+            with on_gpu(processors, order) as gpu, host_copies(monkeypatch) as copies, np.errstate(all="ignore"):
+                got = runnable(cluster(program.graph, jit_compile=True)).run([a.copy() for a in program.arrays])
+            assert gpu.launched and not copies, f"seed {seed}"
+            found.append(bits(got))
+        for mine, theirs in zip(got, interpret(program.graph, program.arrays), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}\n{program.graph}")
+        assert found[0] == found[1] == found[2], f"seed {seed}\n{program.graph}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 300, 5))
+def test_random_programs_give_what_numpy_gives(first):
+    for seed in range(first, first + 5):
+        program = fuzzing.make(seed)
+        with on_gpu(*GPUS[seed % len(GPUS)]):
+            text = fuzzing.failure(program)
+        assert not text, f"{text}\n{program}"
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("jitlab.notebook.saved_outputs.cache_folder", lambda: tmp_path)
+    made = new_shell()
+    yield made
+    unload_ipython_extension(made)
+    InteractiveShell.clear_instance()
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_a_lesson_leaves_the_same_on_the_gpu(shell, lesson):
+    want_errors, want = left(shell, lesson)
+    with on_gpu() as gpu:
+        errors, got = left(shell, lesson)
+    assert gpu.launched
+    meant = ["raises-exception" in cell["metadata"].get("tags", ()) for cell in cells_of(lesson)]
+    assert [error is not None for error, _, _ in errors] == meant
+    assert errors == want_errors
+    assert got.keys() == want.keys()
+    for name, values in want.items():
+        for mine, theirs in zip(got[name], values, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+def test_an_index_out_of_range_is_numpys_error_whichever_thread_finds_it():
+    given, places = np.arange(1000.0), np.arange(1000)
+    wrong = np.where(places % 300 == 3, 1000, places)
+    for processors, order in GPUS:
+        with on_gpu(processors, order) as gpu, jl.Graph().as_default() as graph:
+            x, i = jl.placeholder(np.float64, [None]), jl.placeholder(np.int64, [None])
+            with jl.device("XLA_GPU:0"):
+                y = x[i] * 2
+            with jl.Session(graph=graph) as session:
+                with pytest.raises(IndexError, match="index 1000 is out of bounds for axis 0 with size 1000"):
+                    session.run(y, {x: given, i: wrong})
+                np.testing.assert_array_equal(session.run(y, {x: given, i: places}), given * 2)
+        assert gpu.launched
