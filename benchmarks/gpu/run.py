@@ -49,7 +49,7 @@ class Tool:
         target.driver.wait()
 
     def numpy(self, x: Any) -> np.ndarray:
-        return x.to_numpy()
+        return x.to_numpy() if isinstance(x, jl.DeviceArray) else np.asarray(x)
 
     def forget(self) -> None:
         jl.trim()
