@@ -19,13 +19,13 @@ from jitlab import errors
 from jitlab.api.functions.native_entry import class_of
 from jitlab.runtime.executable import on_device
 from jitlab.support.containers import leaves, mapped
-from jitlab.targets.devices import device_arrays, gpu, is_there, placement
+from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, placement
 
 
 def among(values: Any) -> bool:
     """Is one of them in these containers?"""
     try:
-        return any(map(is_there, leaves(values)))
+        return any(map(is_there, leaves(values))) and is_usable()
     except RecursionError:  # a list that holds itself: there is another word for it
         return False
 
@@ -61,10 +61,8 @@ class _Call:
         """The same containers, with what stands for each array."""
         found = mapped(self._stands, values)
         if len(self.kinds) > 1:
-            names = " and ".join(sorted(kind.__name__ for kind in self.kinds))
-            raise TypeError(
-                f"a call has arrays of one library in the GPU's memory, not of {names}: jl.to_device(x) takes others"
-            )
+            names = " and ".join(sorted(f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in self.kinds))
+            raise TypeError(f"a call has the arrays of one library, not of {names}: jl.to_device(x) makes one of both")
         return found
 
     def _stands(self, x: Any) -> Any:

@@ -31,7 +31,7 @@ DEVICES: dict[str, Target] = {"CPU": CPU}
 default = "CPU"
 
 GPU = "GPU"
-#: Why no GPU could be opened where a graph only prefers one: that is asked once.
+#: Why no GPU could be opened where it is only preferred.
 _unusable: list[DeviceError] = []
 
 
@@ -44,12 +44,17 @@ def target_for(device: str) -> Target:
     """The target of what is placed on a device, as "/device:GPU:0" or "XLA_CPU:0" call it: the default's where no target is of
     that kind, or the name is empty."""
     kind = device.rpartition("/")[2].removeprefix("device:").rpartition(":")[0].removeprefix("XLA_")
-    if kind == GPU and not _unusable:
+    return gpu() if kind == GPU and is_usable() else DEVICES.get(kind) or default_target()
+
+
+def is_usable() -> bool:
+    """Is there a GPU for what only prefers one? That is found out once."""
+    if GPU not in DEVICES and not _unusable:
         try:
-            return gpu()
+            gpu()
         except DeviceError as error:
             _unusable.append(error)
-    return DEVICES.get(kind) or default_target()
+    return GPU in DEVICES
 
 
 def gpu() -> Target:
@@ -106,7 +111,9 @@ def to_device(x: Any, device: str | None = None) -> Any:
 
 def may_be_there() -> bool:
     """Can a value be an array in a GPU's memory? Only where something has been loaded that makes such."""
-    return GPU in DEVICES or "torch" in sys.modules or "cupy" in sys.modules or "numba.cuda" in sys.modules
+    if GPU in DEVICES:
+        return True
+    return not _unusable and ("torch" in sys.modules or "cupy" in sys.modules or "numba.cuda" in sys.modules)
 
 
 def is_there(x: Any) -> bool:

@@ -1,13 +1,17 @@
 """Calls with arrays in a GPU's memory: results stay there, as NumPy would have them; what would read them is an error."""
 
 import gc
+import subprocess
 import sys
+import threading
+import types
 
 import numpy as np
 import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.targets import devices
 
 
 @pytest.fixture
@@ -252,8 +256,6 @@ def test_a_function_that_never_saw_one_runs_as_before(gpu):
 
 def test_no_value_of_what_stands_for_one_is_read(gpu, monkeypatch):
     """A process that may not even read it runs the programs: one that did would end here."""
-    import subprocess
-
     program = """
 import mmap, numpy as np, jitlab as jl
 from tests.gpu import test_gpu_calls as tests
@@ -268,3 +270,124 @@ print("whole")
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stdout == "whole\n", (found.returncode, found.stderr[-2000:])
+
+
+# ---- other libraries' arrays
+
+
+class Theirs:
+    """An array of a library that computes on a stream of its own, in memory of the simulated GPU."""
+
+    def __init__(self, array, stream=77, **more):
+        self.array, self.told = array, {**array.__cuda_array_interface__, "stream": stream, **more}
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.told
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A module that is called as CuPy is, whose arrays are these."""
+    made = type("ndarray", (Theirs,), {"__module__": "cupy._core.core"})
+    module = types.ModuleType("cupy")
+    module.asarray = lambda x: made(x.array, x.__cuda_array_interface__["stream"])
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    return made
+
+
+@pytest.fixture
+def waits(gpu):
+    found = []
+    gpu.before = lambda stream: found.append(("before", stream, gpu.launched.total()))
+    gpu.after = lambda stream: found.append(("after", stream, gpu.launched.total()))
+    return found
+
+
+@BOTH
+def test_results_are_of_the_class_of_the_arguments(gpu, library, waits, decorator):
+    g = decorator(lambda x, y: (np.exp(x) + y, x[1:], x, (x * y).sum()))
+    for _ in range(3):
+        x, y = library(jl.to_device(X)), library(jl.to_device(Y))
+        waits.clear()
+        count = gpu.launched.total()
+        new, part, same, total = g(x, y)
+        assert waits[:2] == [("before", 77, count)] * 2 and waits[2:] == [("after", 77, gpu.launched.total())]
+        assert type(new) is type(part) is library and same is x and new.told["stream"] is None
+        compare(new.array, np.exp(X) + Y)
+        assert part.array.address == x.array.address + X.strides[0]
+        np.testing.assert_allclose(total, (X * Y).sum(), rtol=1e-13)
+
+
+@BOTH
+def test_an_unknown_librarys_arrays_give_ours(gpu, waits, decorator):
+    x = Theirs(jl.to_device(X), None)
+    compare(decorator(lambda x: x * 2)(x), X * 2)
+    assert waits[0][:2] == ("before", 1) and waits[-1][:2] == ("after", 1)  # no stream is told: the oldest
+
+
+@BOTH
+def test_classes_are_not_mixed(gpu, library, decorator):
+    g = decorator(lambda x, y: x + y)
+    with pytest.raises(TypeError, match="the arrays of one library, not of cupy.ndarray and jitlab.DeviceArray"):
+        g(library(jl.to_device(X)), jl.to_device(Y))
+    compare(g(jl.to_device(library(jl.to_device(X))), jl.to_device(Y)), X + Y)
+
+
+@BOTH
+@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::-1, ::2], lambda x: x[:0]])
+def test_their_views_go_in(gpu, library, decorator, view):
+    compare(decorator(lambda x: x + 1)(library(view(jl.to_device(X)))).array, view(X) + 1)
+
+
+def test_what_they_say_is_checked(gpu):
+    x = jl.to_device(X)
+    with pytest.raises(TypeError, match="no array of numbers"):
+        jl.to_device(Theirs(x, typestr="|O8"))
+    with pytest.raises(TypeError, match="no array of numbers"):
+        jl.to_device(Theirs(x, mask=x))
+    taken = jl.to_device(Theirs(x, data=(x.address, True)))
+    assert taken.is_readonly and taken.address == x.address and type(taken.owner) is Theirs
+
+
+def test_where_nothing_has_opened_a_gpu_nobody_looks_for_arrays(monkeypatch):
+    monkeypatch.setattr(devices, "is_there", lambda x: pytest.fail("looked at"))
+    for name in ("cupy", "torch", "numba.cuda"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(devices.DEVICES, "GPU", raising=False)
+    assert not devices.may_be_there() and jl.jit(lambda x: x + 1)(np.ones(2)).tolist() == [2, 2]
+
+
+@BOTH
+def test_without_a_gpu_their_arrays_are_pythons(library, monkeypatch, decorator):
+    """As before: NumPy's functions hand them on to their library."""
+    monkeypatch.delitem(devices.DEVICES, "GPU", raising=False)
+    monkeypatch.setattr(devices, "_unusable", [])
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    library.__add__ = lambda self, other: "theirs"
+
+    class Array:
+        __cuda_array_interface__ = {"shape": (1,), "typestr": "<f8", "data": (256, False), "version": 3, "strides": None}
+
+    x = library(Array())
+    assert decorator(lambda x: x + 1)(x) == "theirs"
+
+
+def test_threads_call_with_their_own_arrays(gpu):
+    g = jl.jit(lambda x, y: (np.exp(x) + y, x.sum()))
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            x, y = rng.random((3, 4 + seed)), rng.random((3, 4 + seed))
+            found, total = g(jl.to_device(x), jl.to_device(y))
+            if not (np.allclose(found.to_numpy(), np.exp(x) + y) and np.isclose(total, x.sum())):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

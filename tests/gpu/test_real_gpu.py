@@ -324,3 +324,61 @@ def test_a_function_runs_on_the_gpu(memory, decorator, dtype):
         ("in", x.nbytes),
         ("out", x.nbytes),
     ]
+
+
+@pytest.mark.parametrize("decorator", [jl.jit, jl.function])
+def test_device_arrays_go_in_and_come_out(memory, decorator):
+    f = decorator(softmax)
+    x = np.random.default_rng(0).random((1000, 257)).astype("f4")
+    there, want = jl.to_device(x), x
+    heard = []
+    with events.listen(heard.append):
+        for _ in range(10):
+            there, want = f(there), softmax(want)
+    assert type(there) is jl.DeviceArray and not [e for e in heard if isinstance(e, events.DeviceCopied)]
+    np.testing.assert_allclose(there.to_numpy(), want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("decorator", [jl.jit, jl.function])
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_arrays_of_other_libraries_go_in_and_come_out(memory, decorator, library):
+    """In turns with kernels of theirs, on a stream of theirs, with nobody waiting."""
+    theirs = needed(library)
+    f = decorator(lambda x, y: (np.exp(-x) + y, x[1:, ::2], (x * y).sum()))
+    if library == "cupy":
+        stream, make, back = theirs.cuda.Stream(non_blocking=True), theirs.asarray, lambda x: x.get()
+        inside = stream
+    else:
+        stream = theirs.cuda.Stream()
+        inside = theirs.cuda.stream(stream)
+        make, back = lambda x: theirs.as_tensor(x, device="cuda"), lambda x: x.cpu().numpy()
+    x, y = np.random.default_rng(0).random((2, 2000, 1001))
+    with inside:
+        a, b, want = make(x), make(y), x
+        for _ in range(20):
+            a = a * 0.5  # theirs
+            new, part, total = f(a, b)
+            want = want * 0.5
+            assert type(new) is type(part) is type(a) and isinstance(total, np.float64)
+            np.testing.assert_allclose(total, (want * y).sum(), rtol=1e-10)
+            a, want = new, np.exp(-want) + y
+            assert tuple(part.shape) == (1999, 501)
+            a += 1  # behind what still reads it
+            want = want + 1
+        np.testing.assert_allclose(back(a), want, rtol=1e-10)
+
+
+def test_a_call_takes_so_long(memory, capsys):
+    """Host time of a warm call, for whoever reads it; nothing depends on it."""
+    import time
+
+    x = jl.to_device(np.ones(1024, "f4"))
+    for decorator in (jl.jit, jl.function):
+        f = decorator(lambda x: np.exp(x) + 1)
+        for _ in range(20):
+            f(x)
+        started = time.perf_counter()
+        for _ in range(1000):
+            f(x)
+        with capsys.disabled():
+            print(f"\n{decorator.__name__}: {1e3 * (time.perf_counter() - started):.1f} µs a call", end=" ")
