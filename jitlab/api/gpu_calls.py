@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import errors
+from jitlab.api import gpu_direct
 from jitlab.api.functions.native_entry import class_of
 from jitlab.runtime.executable import on_device
 from jitlab.support.containers import leaves, mapped
@@ -24,6 +25,10 @@ from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, plac
 
 def among(values: Any) -> bool:
     """Is one of them in these containers?"""
+    of = device_arrays.DeviceArray
+    for x in values[0]:  # of the arguments by place, where they most often are
+        if type(x) is of:
+            return True
     try:
         return any(map(is_there, leaves(values))) and is_usable()
     except RecursionError:  # a list that holds itself: there is another word for it
@@ -32,15 +37,26 @@ def among(values: Any) -> bool:
 
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a call with such arguments gives: arrays where they were computed, of the class of the arguments."""
+    companion = _companion(function)
+    form = gpu_direct.form_of(args) if not kwargs and gpu_direct.is_free() else None
+    if form is not None:
+        direct = companion.direct.get(form)
+        if direct is not None:
+            found = direct(gpu().device, args)
+            if found is not None:
+                return found
     call = _Call()
     values, options = call.standing((args, kwargs))
-    companion = _companion(function)
     recorded = companion.experimental_get_tracing_count()
     try:
         result = companion(*values, **options)
     finally:
         call.ended()
     given = mapped(call.given, result)
+    if form is not None and form not in companion.direct and companion.takes_short_ways:
+        if len(companion.direct) >= gpu_direct.MOST_FORMS:
+            companion.direct.clear()
+        companion.direct[form] = gpu_direct.made_for(companion, values)
     del result, values, options
     if companion.experimental_get_tracing_count() != recorded:
         call.check_kept(function.name)
@@ -154,6 +170,8 @@ class _ForGpu:
     name: str
     python_function: Callable[..., Any]
     _signature: Any
+    direct: dict[tuple[Any, ...], gpu_direct.Direct | None]  # by form of call
+    takes_short_ways: bool  # its traces are not guarded by what its Python reads: that was fixed when it was traced
 
     def _compiled(self, trace: Any) -> Callable[[Sequence[Any]], list[Any]]:
         what = (
@@ -204,5 +222,6 @@ def _companion(function: Any) -> Any:
         else:
             kind = type(function)
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
+        made.direct, made.takes_short_ways = {}, "options" not in made_with
         known = vars(function)["_for_gpu"] = made
     return known

@@ -35,7 +35,7 @@ LOSSES = frozenset({
 })  # fmt: skip
 
 #: `wait` asks again and again for so long, then with pauses: of a twentieth of what it has waited, between these.
-SPIN_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 100e-6, 50e-6, 1e-3
+SPIN_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 100e-6, 20e-6, 100e-6
 
 #: Kernels that a loss names: those that were launched last.
 MOST_NAMED = 4

@@ -12,7 +12,7 @@ from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
 from jitlab.targets.llvm.function_text import module_text
 from jitlab.targets.llvm.program_phases import Phase
 
-from .kernel_writer import HELD_THREADS, KernelWriter
+from .kernel_writer import KernelWriter
 from .parts import Parts, parts_of
 from .product_writer import ProductWriter
 from .schedules import Limits, Schedule, Unscheduled, schedule_of, tile_of
@@ -96,7 +96,7 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processo
     most = processors * BLOCKS_A_PROCESSOR
     if schedule.kind == "rows":  # as many as run at once: each has scratch of its own, and no last ones run alone
         least = -(-iterations(schedule.nest, sizes) // (schedule.threads // schedule.team))
-        resident = (HELD_THREADS if schedule.held else RESIDENT_THREADS) // schedule.threads
+        resident = schedule.held_blocks if schedule.held else RESIDENT_THREADS // schedule.threads
         return Shape2(max(1, min(least, processors * max(resident, 1))))
     each = schedule.threads * schedule.lanes
     if schedule.in_planes:

@@ -42,9 +42,6 @@ from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_
 from .slots import ContextSlots
 from .teams import Team, special_register
 
-#: Threads that a multiprocessor has at once, at least, where rows are kept in registers: each may have 65536 / this many.
-HELD_THREADS = 768
-
 
 class KernelWriter(ExpressionWriter):
     """Writes the kernel of one phase.
@@ -69,7 +66,7 @@ class KernelWriter(ExpressionWriter):
         self.scalar = GpuEmitter(self.fn, 1, THREAD)
         self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
         if schedule.held:  # enough warps that some load while others compute
-            self.fn.attributes += f' "nvvm.minctasm"="{max(HELD_THREADS // schedule.threads, 1)}"'
+            self.fn.attributes += f' "nvvm.minctasm"="{schedule.held_blocks}"'
 
     # -- parameters
 

@@ -14,6 +14,7 @@ from jitlab.ir.programs.program import (
     Assign,
     Call,
     Define,
+    Finish,
     For,
     Gemm,
     If,
@@ -36,6 +37,11 @@ from jitlab.targets.llvm.program_phases import Phase
 Kind = Literal["flat", "rows", "block", "product"]
 
 WARP = 32
+
+
+#: Threads that a multiprocessor has at once where rows are kept in registers: each may have 65536 / this many. Blocks of many
+#: threads want two, so that one loads while the other one waits.
+HELD_THREADS, HELD_LARGE_THREADS = 768, 1024
 
 
 class Unscheduled(Exception):  # noqa: N818 - what it says is no error of anybody's
@@ -69,6 +75,11 @@ class Schedule:
     lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
     in_planes: bool = False  # flat: the grid has a second axis, for all loops but the innermost
     held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
+
+    @property
+    def held_blocks(self) -> int:
+        """Blocks that a multiprocessor has at once, where rows are kept in registers."""
+        return max((HELD_LARGE_THREADS if self.threads >= 512 else HELD_THREADS) // self.threads, 1)
 
     @property
     def text(self) -> str:
@@ -129,7 +140,7 @@ def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Sched
     inside = [s for s in walk(body) if isinstance(s, For)]
     if any(isinstance(s, (Repeat, If)) for s in walk(body)) and inside:
         return Schedule("block", limits.block_threads)
-    if has_rows(body):
+    if has_rows(body) or any(isinstance(s, Finish) for s in body):
         return _of_rows(nest, body, sizes, limits)
     lanes, columns = lanes_of(nest[-1]), min(index.const.evaluate(sizes) for index in nest[-1].extent)
     in_planes = len(nest) > 1 and columns >= limits.plane_columns
