@@ -10,20 +10,16 @@ from typing import Any, cast
 import numpy as np
 
 from jitlab.ir import Lowered, plain
-from jitlab.ir.programs.program import Buffer
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher, Target
 
 from .device_array import Block, DeviceArray
 from .driver import Shape2
 from .gpu_code import GpuCode, HostCode
-from .kernels.kernel_module import grid_of
+from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of
 from .kernels.parts import Turns
 
 #: As in `Launcher.run`.
 Times = np.ndarray[Any, Any] | None
-
-#: Each piece of scratch memory starts at a multiple of it.
-ALIGNMENT = 256
 
 
 class KernelLauncher(Launcher):
@@ -83,10 +79,9 @@ class KernelLauncher(Launcher):
              for (_, grid, _, _), schedule in zip(self.launches, self.code.kernels.schedules, strict=True)),
             default=1,
         )  # fmt: skip
-        found = [(slots.buffers[b.name], _bytes(b, lowered)) for b in program.temps]
-        for b in program.rows:
-            elements = -(-_bytes(b, lowered) // b.dtype.itemsize // ALIGNMENT) * ALIGNMENT
-            found.append((slots.buffers[b.name], elements * b.dtype.itemsize * teams))
+        sizes = lowered.symbol_values
+        found = [(slots.buffers[b.name], bytes_of(b, sizes)) for b in program.temps]
+        found += [(slots.buffers[b.name], bytes_of(b, sizes) * teams) for b in program.rows]
         return found
 
     def run(self, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], times: Times) -> int | None:
@@ -166,13 +161,6 @@ class Context:
         self.parameters = [
             cast(Sequence[int], (ctypes.c_uint64 * len(each))(*(start + offset for offset in each))) for each in offsets
         ]
-
-
-def _bytes(buffer: Buffer, lowered: Lowered) -> int:
-    size = buffer.dtype.itemsize
-    for n in buffer.shape:
-        size *= n.evaluate(lowered.symbol_values)
-    return max(size, 1)
 
 
 class HostLauncher(Launcher):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from jitlab.ir.programs.program import For, Gemm, Program, walk
+from jitlab.ir.programs.program import Buffer, For, Gemm, Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
@@ -20,6 +20,9 @@ from .slots import ContextSlots
 
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
 
+#: Each piece of scratch memory starts at a multiple of so many bytes, or elements.
+ALIGNMENT = 256
+
 #: Blocks that a grid has along an axis, at most.
 MOST_BLOCKS, MOST_ROWS = (1 << 31) - 1, (1 << 16) - 1
 
@@ -28,8 +31,12 @@ RESIDENT_THREADS = 2048
 
 _WRITERS = {"product": ProductWriter}
 
-#: Blocks of a grid for each multiprocessor, at most: what is left each thread takes in turns.
-BLOCKS_A_PROCESSOR = 16
+#: Blocks of a grid for each multiprocessor, at most: what is left each thread takes in turns. Many more than run at once end
+#: closer together; one for each vector costs as much again.
+BLOCKS_A_PROCESSOR = 256
+
+#: Of rows, so many times as many as run at once, unless their scratch takes more than this.
+ROUNDS, MOST_SCRATCH_BYTES = 8, 256 << 20
 
 
 @dataclass
@@ -94,15 +101,25 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processo
         tiles = [-(-extent.evaluate(sizes) // side) for extent in (product.m, product.n)]
         return Shape2(max(1, min(tiles[0] * tiles[1] * iterations(schedule.nest, sizes), MOST_BLOCKS)))
     most = processors * BLOCKS_A_PROCESSOR
-    if schedule.kind == "rows":  # as many as run at once: each has scratch of its own, and no last ones run alone
-        least = -(-iterations(schedule.nest, sizes) // (schedule.threads // schedule.team))
-        resident = schedule.held_blocks if schedule.held else RESIDENT_THREADS // schedule.threads
-        return Shape2(max(1, min(least, processors * max(resident, 1))))
+    if schedule.kind == "rows":
+        teams = schedule.threads // schedule.team
+        scratch = sum(bytes_of(b, sizes) for b in phase.buffers if b.kind == "row") * teams
+        resident = processors * (schedule.held_blocks if schedule.held else RESIDENT_THREADS // schedule.threads)
+        most = ROUNDS * resident if not scratch else min(ROUNDS * resident, max(MOST_SCRATCH_BYTES // scratch, resident))
+        return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // teams), most)))
     each = schedule.threads * schedule.lanes
     if schedule.in_planes:
         across = max(-(-iterations(schedule.nest[-1:], sizes) // each), 1)
-        return Shape2(min(across, most), max(1, min(iterations(schedule.nest[:-1], sizes), most * 8 // across, MOST_ROWS)))
+        return Shape2(min(across, most), max(1, min(iterations(schedule.nest[:-1], sizes), most // across, MOST_ROWS)))
     return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // each), most)))
+
+
+def bytes_of(buffer: Buffer, sizes: Mapping[str, int]) -> int:
+    """Of a buffer's elements, so many that the next one starts at a multiple of ALIGNMENT elements."""
+    count = 1
+    for n in buffer.shape:
+        count *= n.evaluate(sizes)
+    return -(-max(count, 1) // ALIGNMENT) * ALIGNMENT * buffer.dtype.itemsize
 
 
 def iterations(nest: Sequence[For], sizes: Mapping[str, int]) -> int:

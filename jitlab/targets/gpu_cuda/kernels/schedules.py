@@ -74,18 +74,19 @@ class Schedule:
     nest: tuple[For, ...] = ()
     lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
     in_planes: bool = False  # flat: the grid has a second axis, for all loops but the innermost
+    inputs: int = 0  # arrays that lie along the rows that are held
     held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
 
     @property
     def held_blocks(self) -> int:
         """Blocks that a multiprocessor has at once, where rows are kept in registers."""
-        return max((HELD_LARGE_THREADS if self.threads >= 512 else HELD_THREADS) // self.threads, 1)
+        return max((HELD_LARGE_THREADS if self.threads >= 512 and self.inputs == 1 else HELD_THREADS) // self.threads, 1)
 
     @property
     def text(self) -> str:
         """What was decided, as part of the key of code."""
         planes = " planes" if self.in_planes else ""
-        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.held}{planes}"
+        return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.inputs} {self.held}{planes}"
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,9 @@ def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[st
     for team in (WARP, threads // 2, threads, 2 * threads):
         held = -(-elements // (team * lanes)) if lanes else 0
         if 0 < held <= most and (team == WARP or elements > limits.warp_row_elements):
-            return Schedule("rows", threads if team == WARP else team, team, nest, lanes, held=held)
+            loads = (a for s in body if isinstance(s, For) for a in side_by_side(s.body, s.var) if isinstance(a, Load))
+            inputs = len({a.buffer.name for a in loads if a.buffer.kind != "row"})
+            return Schedule("rows", threads if team == WARP else team, team, nest, lanes, inputs=inputs, held=held)
     return Schedule("rows", threads, threads if elements > limits.warp_row_elements else WARP, nest)
 
 
