@@ -81,9 +81,12 @@ class SimulatedModule(Module):
 
 
 class SimulatedDriver(Driver):
-    """A GPU of few processors, so that loops over a grid turn more than once. `order`: in which its threads run up to where
-    each waits, "forwards" or "backwards", or a number that random orders are drawn from. `launched` counts.
-    `faults`: what its kernels did wrong, also where a call then ran as Python instead."""
+    """A GPU of few processors, so that loops over a grid turn more than once.
+
+    `order`: in which its threads run up to where each waits, "forwards" or "backwards", or a number that random ones are drawn
+    from. `launched` counts launches by kernel; `read_bytes` and `written_bytes`: what kernels did with arrays; `faults`: what
+    they did wrong, also where a call then ran as Python instead.
+    """
 
     key, name = "simulated", "simulated GPU"
 
@@ -91,6 +94,7 @@ class SimulatedDriver(Driver):
         self.processors, self.order, self.memory_bytes = processors, order, memory_bytes
         self.launched: Counter[str] = Counter()
         self.faults: list[str] = []
+        self.read_bytes = self.written_bytes = 0
         self.held_bytes = 0
         self._random = np.random.default_rng(order if isinstance(order, int) else 0)
         self._starts: list[int] = []  # of what is allocated, ascending
@@ -157,7 +161,10 @@ class SimulatedDriver(Driver):
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
         with self._lock, self._noted():
             self.launched[function.function.name] += 1
-            _Launch(self, function, grid, block, parameters).run()
+            launch = _Launch(self, function, grid, block, parameters)
+            launch.run()
+            self.read_bytes += int(launch.ranges["read"].sum())
+            self.written_bytes += int(launch.ranges["written"].sum())
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
@@ -211,7 +218,8 @@ class _Launch:
             np.zeros(2 * (end - start) if end - start <= WATCHED_BYTES else 0, np.uint64) for start, end in touched.items()
         ]
         self.ranges = np.array(
-            [(*item, s.ctypes.data if s.size else 0) for item, s in zip(touched.items(), self.shadows, strict=True)], RANGE
+            [(*item, s.ctypes.data if s.size else 0, 0, 0) for item, s in zip(touched.items(), self.shadows, strict=True)],
+            RANGE,
         )
         self.sink = np.full(2 * SINK_BYTES, UNWRITTEN, np.uint8)
         self.launch["ranges"], self.launch["count"] = self.ranges.ctypes.data, len(self.ranges)
@@ -303,7 +311,7 @@ class _Launch:
 
     def _placed(self, address: int) -> str:
         """Where an address lies, in words."""
-        for start, end, _ in self.ranges.tolist():
+        for start, end, *_ in self.ranges.tolist():
             if start - ALIGNMENT <= address < end + ALIGNMENT:
                 return f", byte {address - start} of {end - start}"
         return ""

@@ -101,10 +101,18 @@ look:
   %above = icmp uge i64 %a, %start
   %below = icmp ule i64 %e, %end
   %is.inside = and i1 %above, %below
-  br i1 %is.inside, label %found, label %next
+  br i1 %is.inside, label %counted, label %next
+counted:
+  %reads = icmp eq i32 %how, {READ}
+  %bytes.offset = select i1 %reads, i64 {field(RANGE, "read")}, i64 {field(RANGE, "written")}
+  %bytes.at = getelementptr i8, ptr %range, i64 %bytes.offset
+  %bytes = load i64, ptr %bytes.at
+  %bytes.now = add i64 %bytes, %size
+  store i64 %bytes.now, ptr %bytes.at
+  br label %found
 found:
-  %base = phi i64 [ %shared.start, %shared ], [ %start, %look ]
-  %of = phi ptr [ %shared.shadow, %shared ], [ %shadow, %look ]
+  %base = phi i64 [ %shared.start, %shared ], [ %start, %counted ]
+  %of = phi ptr [ %shared.shadow, %shared ], [ %shadow, %counted ]
   %nobody.looks = icmp eq ptr %of, null
   %is.atomic = icmp eq i32 %how, {ATOMIC}
   %skip = or i1 %nobody.looks, %is.atomic

@@ -21,8 +21,9 @@ THREAD = np.dtype(
     align=True,
 )
 
-#: Memory that a launch may touch. `shadow`: who touched each byte, two words a byte; 0 where nobody looks.
-RANGE = np.dtype([("start", "u8"), ("end", "u8"), ("shadow", "u8")], align=True)
+#: Memory that a launch may touch. `shadow`: who touched each byte, two words a byte; 0 where nobody looks. `read`, `written`:
+#: how many bytes were, each as often as it was.
+RANGE = np.dtype([("start", "u8"), ("end", "u8"), ("shadow", "u8"), ("read", "i8"), ("written", "i8")], align=True)
 
 #: What is the same for all threads, and the first access that was wrong: `kind` is one of FAULTS, 0 if none was.
 LAUNCH = np.dtype(
