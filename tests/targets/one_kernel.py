@@ -10,10 +10,10 @@ from jitlab.targets.llvm.function_text import FunctionText, module_text
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
 
-def text_of(body, dtypes, result, width):
-    """for i in range(0, n, width): result[i:] = body(inputs[i:]), the last vector masked."""
+def text_of(body, dtypes, result, width, features=None):
+    """for i in range(0, n, width): result[i:] = body(inputs[i:]), the last vector masked. `features`: if not the machine's."""
     fn = FunctionText("k", [*(("ptr", f"in{k}") for k in range(len(dtypes))), ("ptr", "out"), ("i64", "n")])
-    e = VectorEmitter(fn, width, machine.features())
+    e = VectorEmitter(fn, width, features or machine.features())
     head, inside, done = fn.label("head"), fn.label("inside"), fn.label("done")
     fn.branch(head)
     fn.block(head)
@@ -46,11 +46,11 @@ def lanes(dtype):
     return machine.features().vector_bytes * (2 if dtype.kind == "c" else 1) // dtype.itemsize
 
 
-def run(body, *arrays, result=None, width=None, tier="good"):
+def run(body, *arrays, result=None, width=None, tier="good", features=None):
     """The array of body's results; `result` is its dtype (default: the first array's)."""
     arrays = [np.ascontiguousarray(a) for a in arrays]
     dtype = np.dtype(result or arrays[0].dtype)
-    text = text_of(body, [a.dtype for a in arrays], dtype, width or lanes(arrays[0].dtype))
+    text = text_of(body, [a.dtype for a in arrays], dtype, width or lanes(arrays[0].dtype), features)
     code = loaded(text, tier)
     out = np.empty(arrays[0].shape, dtype)
     types = [ctypes.c_void_p] * (len(arrays) + 1) + [ctypes.c_int64]

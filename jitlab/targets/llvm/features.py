@@ -14,3 +14,4 @@ class Features:
     converts_half: bool  # between float16 and float32; else LLVM would call what need not be there
     masked_bytes: int  # of the narrowest elements that are loaded and stored under a mask in one instruction; 0: none are
     saturates_casts: bool  # C's conversion of what does not fit gives the nearest integer, as on ARM; on x86 the lowest one
+    has_libm: bool = True  # the C library's functions can be called

@@ -11,7 +11,9 @@ from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
 #: Of one thread. Casts out of range give what they give on x86, on every device.
-THREAD = Features(vector_bytes=16, fuses_multiply_add=True, converts_half=True, masked_bytes=0, saturates_casts=False)
+THREAD = Features(
+    vector_bytes=16, fuses_multiply_add=True, converts_half=True, masked_bytes=0, saturates_casts=False, has_libm=False
+)  # fmt: skip
 
 
 class GpuEmitter(VectorEmitter):

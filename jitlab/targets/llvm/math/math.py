@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitlab.ops.elementwise.scalars import Scalar, copysign, fma, sqrt, two_product, two_sum, where
+from jitlab.ops.elementwise.scalars import copysign, fma, sqrt, two_product, two_sum, where
 
-from . import coefficients as table
+from . import huge
+from .num import Num, fast_two_sum, lane_by_lane, rarely
 
 if TYPE_CHECKING:
     from jitlab.targets.llvm.llvm_arithmetic import Arithmetic
@@ -22,53 +23,6 @@ if TYPE_CHECKING:
 
 INF, NAN = float("inf"), -float("nan")  # of an invalid operation, as hardware makes it: with its sign set
 LOG_2 = 0.6931471805599453
-
-
-class Format:
-    """What the code must know of float32 or float64."""
-
-    def __init__(self, itemsize: int, mantissa: int) -> None:
-        self.itemsize = itemsize
-        self.mantissa = mantissa  # stored bits
-        self.bias = (1 << (8 * itemsize - mantissa - 2)) - 1
-        self.one = self.bias << mantissa  # the bits of 1.0
-        self.sign = -(1 << (8 * itemsize - 1))
-        self.least_normal = 2.0 ** (1 - self.bias)
-        self.tiny = 2.0 ** -(mantissa + 3)  # x + x**2 is x
-        # added to a small x, it rounds x to an integer and leaves that in the low bits
-        self.magic = 1.5 * 2.0**mantissa
-        self.magic_bits = ((self.bias + mantissa) << mantissa) + (1 << (mantissa - 1))
-        self.sqrt_half_bits = 0x3FE6A09E667F3BCD if itemsize == 8 else 0x3F3504F3
-
-
-FORMATS = {8: Format(8, 52), 4: Format(4, 23)}
-
-
-class Num(Scalar):
-    """A float of the LLVM emitter, with its format and its bits."""
-
-    __slots__ = ()
-
-    @property
-    def format(self) -> Format:
-        return FORMATS[self.v.dtype.itemsize]
-
-    def constants(self, name: str) -> tuple[float, ...]:
-        values: tuple[float, ...] = getattr(table, name)[self.v.dtype.itemsize]
-        return values
-
-    def __lshift__(self, count: int) -> Num:
-        return Num(self.e, self.e.plain("shl", self.v, self.of(count)))
-
-    def __rshift__(self, count: int) -> Num:
-        """Shifts zeros in."""
-        return Num(self.e, self.e.plain("lshr", self.v, self.of(count)))
-
-    def bits(self) -> Num:
-        return self.call("bits")
-
-    def unbits(self) -> Num:
-        return self.call("unbits")
 
 
 def trunc(x: Num) -> Num:
@@ -107,12 +61,6 @@ def poly_wide(x: Num, coefficients: Sequence[float]) -> Num:
     return terms[0]
 
 
-def fast_two_sum(x: Num, y: Num | float) -> tuple[Num, Num]:
-    """The same where |x| >= |y|."""
-    s = x + y
-    return s, y - (s - x)
-
-
 class _Function:
     """A function of Nums as a method of the emitter; float16 is computed in float32 and rounded."""
 
@@ -135,22 +83,6 @@ class _Function:
         nums = [Num(e, e.cast(x, np.float32) if half else x) for x in xs]
         result: Val = self.body(*nums).v
         return e.cast(result, self.half) if half else result
-
-
-def rarely(condition: Num, slow: Callable[[], Num], fast: Num) -> Num:
-    """`slow()` on the lanes where `condition` holds, behind a branch that is taken only if there are any."""
-    e = condition.e
-    usual, cold, after = e.fn.current, e.fn.label("rare"), e.fn.label("usual")
-    lanes = max(condition.v.lanes, fast.v.lanes)
-    e.fn.branch_if(e.any(condition.v), cold, after, likely=False)
-    e.fn.block(cold)
-    mixed = where(condition, slow(), fast)
-    assert mixed.v.lanes == lanes
-    cold_end = e.fn.current
-    e.fn.branch(after)
-    e.fn.block(after)
-    phi = e.fn.phi(e.type(fast.v.dtype, lanes), [(e.operand(fast.v), usual), (e.operand(mixed.v), cold_end)])
-    return Num(e, e.value(phi, fast.v.dtype, lanes))
 
 
 # exponentials
@@ -409,36 +341,56 @@ def _cos_poly(r: Num, z: Num) -> Num:
     return w + fma(z * z, poly(z, r.constants("COS")), (1.0 - w) - half)
 
 
-def _circular(x: Num, name: str, fast: Callable[[Num], Num]) -> Num:
-    """Lanes of huge arguments go, for float32, through float64, and then to the C library one by one."""
-    limit = LIMITS[x.format.itemsize]
+#: x, r, what r lost of the angle, n -> a function of x = n pi/2 + r
+_OfAngle = Callable[[Num, Num, Num, Num], Num]
+
+
+def _circular(x: Num, name: str, fast: Callable[[Num], Num], of_angle: _OfAngle) -> Num:
+    """Lanes of huge arguments go, for float32, through float64, and then to the C library one by one; without that one, they
+    are reduced by integers."""
+    is_huge, usual = abs(x) > LIMITS[x.format.itemsize], fast(x)
 
     def slow() -> Num:
+        if not x.e.features.has_libm:
+            return lane_by_lane(is_huge, lambda one: _of_huge(one, of_angle), usual, x)
         if x.format.itemsize == 4:
-            return _circular(x.cast(np.float64), name, fast).cast(np.float32)
+            return _circular(x.cast(np.float64), name, fast, of_angle).cast(np.float32)
         return Num(x.e, x.e.call(name, x.v))
 
-    return rarely(abs(x) > limit, slow, fast(x))
+    return rarely(is_huge, slow, usual)
+
+
+def _of_huge(x: Num, of_angle: _OfAngle) -> Num:
+    a = abs(x)
+    return where(a < INF, of_angle(x, *huge.reduced_angle(a)), NAN)
 
 
 @_Function
 def sin(x: Num) -> Num:
-    return _circular(x, "sin", _fast_sin)
+    return _circular(x, "sin", _fast_sin, _sin_of_angle)
 
 
 def _fast_sin(x: Num) -> Num:
-    # of |x|, then the sign: so that -0.0 keeps its own
     r, quadrant = _reduce_angle(abs(x))
+    return _sin_of_angle(x, r, r, quadrant)
+
+
+def _sin_of_angle(x: Num, r: Num, _: Num, quadrant: Num) -> Num:
+    # of |x|, then the sign: so that -0.0 keeps its own
     return _quarter(r, quadrant, x.bits() & x.format.sign)
 
 
 @_Function
 def cos(x: Num) -> Num:
-    return _circular(x, "cos", _fast_cos)
+    return _circular(x, "cos", _fast_cos, _cos_of_angle)
 
 
 def _fast_cos(x: Num) -> Num:
     r, quadrant = _reduce_angle(x)
+    return _cos_of_angle(x, r, r, quadrant)
+
+
+def _cos_of_angle(_x: Num, r: Num, _: Num, quadrant: Num) -> Num:
     return _quarter(r, quadrant + 1, None)
 
 
@@ -452,12 +404,16 @@ def _quarter(r: Num, quadrant: Num, sign: Num | None) -> Num:
 
 @_Function
 def tan(x: Num) -> Num:
-    return _circular(x, "tan", _fast_tan)
+    return _circular(x, "tan", _fast_tan, _tan_of_angle)
 
 
 def _fast_tan(x: Num) -> Num:
+    return _tan_of_angle(x, *_reduce_angle_twice(abs(x)))
+
+
+def _tan_of_angle(x: Num, r: Num, tail: Num, quadrant: Num) -> Num:
+    """Of |x|, then the sign."""
     f = x.format
-    r, tail, quadrant = _reduce_angle_twice(abs(x))
     z = r * r
     rest = fma(z * r, poly(z, x.constants("TAN")), tail)
     t = r + rest
@@ -759,7 +715,7 @@ def fmod(x: Num, y: Num) -> Num:
 
 
 def _fmod(x: Num, y: Num) -> Num:
-    """C's fmod: exact. In one step while the quotient has its units digit, else by the C library."""
+    """C's fmod: exact. In one step while the quotient has its units digit, else by the C library or by integers."""
     b = abs(y)
     signed = x / y
     quotient = abs(signed)
@@ -771,7 +727,13 @@ def _fmod(x: Num, y: Num) -> Num:
     usual = where(quotient < 2.0**x.format.mantissa, copysign(r, x), invalid)
     usual = where(y.equals(y), usual, invalid)
     rare = (quotient >= 2.0**x.format.mantissa) & (a < INF) & (b > 0.0)
-    return rarely(rare, lambda: Num(x.e, x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v)), usual)
+
+    def slow() -> Num:
+        if not x.e.features.has_libm:
+            return lane_by_lane(rare, huge.fmod, usual, x, y)
+        return Num(x.e, x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v))
+
+    return rarely(rare, slow, usual)
 
 
 @_Function
