@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitlab.ops.elementwise.scalars import copysign, fma, sqrt, two_product, two_sum, where
+from jitlab.support.later import Later
 
-from . import huge
 from .num import Num, fast_two_sum, lane_by_lane, rarely
 
 if TYPE_CHECKING:
     from jitlab.targets.llvm.llvm_arithmetic import Arithmetic
     from jitlab.targets.llvm.values import Val
+
+    from . import huge
+else:
+    huge = Later(f"{__package__}.huge")
 
 INF, NAN = float("inf"), -float("nan")  # of an invalid operation, as hardware makes it: with its sign set
 LOG_2 = 0.6931471805599453
