@@ -1,4 +1,4 @@
-"""Sines of huge arguments and remainders of large quotients where no C library has them: by integers."""
+"""Functions where no C library is and float32 stays as it is: huge angles, remainders of large quotients, powers."""
 
 import sys
 from fractions import Fraction
@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from one_kernel import equal, run, text_of  # noqa: E402
-from test_math import ULPS, errors_in_ulps, specials  # noqa: E402
+from test_math import ULPS, close, errors_in_ulps, pairs, specials  # noqa: E402
 
 from jitlab.targets.cpu_llvm import machine  # noqa: E402
 from jitlab.targets.llvm.features import Features  # noqa: E402
@@ -18,9 +18,9 @@ from jitlab.targets.llvm.math import huge  # noqa: E402
 
 
 def alone():
-    """This machine, without a C library."""
+    """Of this machine, without a C library, and its float32 without float64."""
     has = machine.features()
-    return Features(has.vector_bytes, has.fuses_multiply_add, has.converts_half, has.masked_bytes, has.saturates_casts, False)
+    return Features(has.vector_bytes, True, has.converts_half, has.masked_bytes, has.saturates_casts, False, False)
 
 
 def computed(name, *arrays, width=None):
@@ -119,3 +119,33 @@ def test_where_the_c_library_is_called(name, dtype):
         outside = [line for line in text.splitlines() if line.startswith("declare ") and "@llvm." not in line]
         assert bool(outside) == calls
         assert ("double" in text) == (dtype.itemsize == 8 or (calls and count == 1))
+
+
+def test_powers_of_float32_within_3_ulp():
+    for x, y in pairs("pow", "f4"):
+        x, y = x.astype("f4"), y.astype("f4")
+        worst, at = errors_in_ulps("pow", computed("pow", x, y), x, y)
+        assert worst <= ULPS, at
+    x, y = (a.ravel() for a in np.meshgrid(specials("f4"), specials("f4")))
+    for width in (1, 16):
+        assert close(computed("pow", x, y, width=width), run(lambda e, a, b: e.pow(a, b), x, y)).all()
+
+
+@pytest.mark.parametrize("power", [3, 4, 5, 6, 7, 8])
+def test_products_of_float32_are_rounded_as_by_way_of_float64(power):
+    rng = np.random.default_rng(power)
+    x = (2.0 ** rng.uniform(-100 / power, 127 / power, 20_000) * rng.choice([-1, 1], 20_000)).astype("f4")
+    x = np.concatenate([x, x - x, [np.inf, -np.inf, np.nan, 3e38, -3e38]]).astype("f4")
+
+    def computed_with(features):
+        return run(lambda e, v: e.pow(v, e.constant(power, v.dtype)), x, features=features)
+
+    assert equal(computed_with(alone()), computed_with(machine.features())).all()
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_float32_has_no_float64(width):
+    f4 = np.dtype("f4")
+    for body in (lambda e, x, y: e.pow(x, y), lambda e, x, y: e.pow(x, e.constant(3, f4))):
+        texts = [text_of(body, [f4, f4], f4, width, features) for features in (machine.features(), alone())]
+        assert ["double" in text for text in texts] == [True, False]

@@ -15,3 +15,4 @@ class Features:
     masked_bytes: int  # of the narrowest elements that are loaded and stored under a mask in one instruction; 0: none are
     saturates_casts: bool  # C's conversion of what does not fit gives the nearest integer, as on ARM; on x86 the lowest one
     has_libm: bool = True  # the C library's functions can be called
+    widens_float32: bool = True  # float32 is computed by way of float64 where that is shorter

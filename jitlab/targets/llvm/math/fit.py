@@ -69,7 +69,7 @@ FITS: tuple[Fit, ...] = (
     ("LOG", series(lambda k: mp.mpf(2) / (2 * k + 3)), 0, LOG_SQUARED, 7, 4),
     ("EXP_SHORT", series(lambda k: 1 / mp.factorial(k + 2)), -HALF_LN2, HALF_LN2, 6, 0),
     ("LOG_SHORT", series(lambda k: mp.mpf(2) / (2 * k + 3)), 0, LOG_SQUARED, 4, 0),
-    ("LOG_TAIL", series(lambda k: mp.mpf(2) / (2 * k + 5)), 0, LOG_SQUARED, 8, 0),
+    ("LOG_TAIL", series(lambda k: mp.mpf(2) / (2 * k + 5)), 0, LOG_SQUARED, 8, 4),
     ("SIN", series(lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)), 0, QUARTER_PI_SQUARED, 6, 3),
     ("COS", series(lambda k: (-1) ** k / mp.factorial(2 * k + 4)), 0, QUARTER_PI_SQUARED, 6, 3),
     ("SINH", series(lambda k: 1 / mp.factorial(2 * k + 3)), 0, 1.001, 7, 4),

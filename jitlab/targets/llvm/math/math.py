@@ -516,7 +516,8 @@ def hypot(x: Num, y: Num) -> Num:
 def pow(x: Num, y: Num) -> Num:
     """C99's table of special cases around |x|**y."""
     a = abs(x)
-    size = _magnitude if x.format.itemsize == 8 else _magnitude_in_double
+    widens = x.format.itemsize == 4 and x.e.features.widens_float32
+    size = _magnitude_in_double if widens else _magnitude
     result = size(a, clamp(y, -1e22, 1e22))
     infinite_y = abs(y).equals(INF)
     unusual = a.equals(0.0) | a.equals(INF) | infinite_y
@@ -546,7 +547,7 @@ def _magnitude_in_double(a: Num, y: Num) -> Num:
 
 
 def _magnitude(a: Num, y: Num) -> Num:
-    """a**y with the logarithm as a sum of two floats, good to 65 bits."""
+    """a**y with the logarithm as a sum of two floats, good to 65 bits, of float32 to 35."""
     k, f = _split_log(a)
     # s = f / (2 + f)
     below, below_low = fast_two_sum(a.like(2.0), f)
@@ -575,8 +576,9 @@ def _magnitude(a: Num, y: Num) -> Num:
     # times y
     x, x_low = two_product(total, y)
     x_low = fma(total_low, y, x_low)
-    inside = (x > -746.0) & (x < 710.0)
-    x = clamp(x, -746.0, 710.0)
+    least, most = (-746.0, 710.0) if a.format.itemsize == 8 else (-104.0, 89.0)
+    inside = (x > least) & (x < most)
+    x = clamp(x, least, most)
     x_low = where(inside, x_low, 0.0)
     # exp
     form = a.format
@@ -595,9 +597,10 @@ _Whole = tuple[Num, Num | None]
 
 def whole_power(e: Arithmetic, x: Val, power: int) -> Val:
     """x**3, x**4, ... as products, rounded once or nearly so: float16 and float32 in a float that holds the square exactly, and
-    what the products of float64 lose is added again. (Where no instruction does that, x**3 and x**4 are within 2 ULP.)"""
+    what the products of float64 lose is added again, also those of float32 where that stays what it is. (Where no instruction
+    does that, x**3 and x**4 are within 2 ULP.)"""
     base = Num(e, x)
-    is_wide = x.dtype.itemsize < 8 or not e.features.fuses_multiply_add
+    is_wide = x.dtype.itemsize < (8 if e.features.widens_float32 else 4) or not e.features.fuses_multiply_add
     if is_wide:
         base = base.cast(np.float32 if x.dtype.itemsize == 2 else np.float64)
     times = _product if is_wide else _whole_product
