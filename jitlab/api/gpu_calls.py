@@ -22,6 +22,9 @@ from jitlab.runtime.executable import on_device
 from jitlab.support.containers import leaves, mapped
 from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, placement
 
+as_kind, standing_for = device_arrays.as_kind, device_arrays.standing_for
+stood_for, stream_of = device_arrays.stood_for, device_arrays.stream_of
+
 
 def among(values: Any) -> bool:
     """Is one of them in these containers?"""
@@ -89,7 +92,7 @@ class _Call:
         if array is None:
             array = self.memory.taken(x) if type(x) is not self.memory.array_type else x
             if array is not x:
-                self.streams[device_arrays.stream_of(x)] = None
+                self.streams[stream_of(x)] = None
             self.arrays[id(x)] = array
             self.arguments.append(x)
         return array.stand_in if array.ndim else array.to_numpy()[()]
@@ -101,15 +104,15 @@ class _Call:
 
     def given(self, x: Any) -> Any:
         """A part of the result: the array that it stands for, of the class of the arguments."""
-        if type(x) is not np.ndarray or not x.ndim:
+        if not isinstance(x, np.ndarray) or not x.ndim:
             return x
-        array = device_arrays.stood_for(x)
+        array = stood_for(x)
         if array is None:
             raise TypeError(f"a result of {x.dtype}{list(x.shape)} is not in the GPU's memory")
         for argument in self.arguments:
             if self.arrays[id(argument)] is array:
                 return argument
-        return device_arrays.as_kind(array, next(iter(self.kinds)))
+        return as_kind(array, next(iter(self.kinds)))
 
     def check_kept(self, name: str) -> None:
         """A function that was recorded now has kept nothing that stands for an argument: it would be read as an array."""
@@ -129,7 +132,7 @@ ALONE = 2
 
 def _real(x: Any) -> Any:
     """The array that something stands for; others as they are."""
-    found = device_arrays.stood_for(x) if type(x) is np.ndarray else None
+    found = stood_for(x) if type(x) is np.ndarray else None
     return x if found is None else found
 
 
@@ -157,7 +160,7 @@ def _run(run: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any]) -> li
             if memory.is_shared(x, others):
                 x = x.copy()
             others.append(x)
-            x = device_arrays.standing_for(x)
+            x = standing_for(x)
         made.append(x)
     return made
 
@@ -165,7 +168,6 @@ def _run(run: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any]) -> li
 class _ForGpu:
     """A function of which calls have stand-ins for arguments: everything is captured, or the call raises."""
 
-    refused_by = (errors.Signal, errors.JitlabError)
     given_up_by = (errors.Unfit, errors.InternalError)
     name: str
     python_function: Callable[..., Any]
@@ -186,7 +188,11 @@ class _ForGpu:
             raise TypeError(f"{self.name} {what}, which is not done for arrays in the GPU's memory: pass what to_numpy() gives")
         run = super()._compiled(trace)  # type: ignore[misc]
         trace.shared, trace.rows = [], []  # `_run` sees to it that each result has memory of its own
+        trace.next_entry = sys.maxsize  # C has no part in it
         return partial(_run, run)
+
+    def _is_of_gpu(self, args: Any, kwargs: Any) -> bool:
+        return False  # what stands for them is NumPy's
 
     def _refuse_python(self, call: Any, refusal: Any) -> None:
         if (
@@ -223,5 +229,6 @@ def _companion(function: Any) -> Any:
             kind = type(function)
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
         made.direct, made.takes_short_ways = {}, "options" not in made_with
+        made.ledger.made = function.ledger.made  # it is no function of its own
         known = vars(function)["_for_gpu"] = made
     return known

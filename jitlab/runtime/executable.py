@@ -239,7 +239,7 @@ class Executable:
         """A cluster's outputs for values of its inputs, which stay as they are."""
         own = {node: values[node] for node in cluster.inputs if node in values}
         self._run_cluster(cluster, own, False)
-        return {node: own[node] for node in cluster.outputs}
+        return {node: self._on_host(own[node]) for node in cluster.outputs}
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         addresses = addresses_in(arguments)

@@ -119,10 +119,10 @@ def may_be_there() -> bool:
 def is_there(x: Any) -> bool:
     """Is it an array in the GPU's memory, of ours or of another library?"""
     kind = type(x)
-    if kind in _PLAIN or not hasattr(kind, device_arrays.INTERFACE):
+    if kind in _PLAIN or not hasattr(kind, _INTERFACE):
         return False
     try:
-        return hasattr(x, device_arrays.INTERFACE)
+        return hasattr(x, _INTERFACE)
     except Exception:  # torch's, of a tensor that has a gradient
         return False
 
@@ -132,6 +132,8 @@ def stood_for(array: Any) -> Any:
     return device_arrays.stood_for(array)
 
 
+#: By which libraries tell of arrays in a GPU's memory.
+_INTERFACE = "__cuda_array_interface__"
 _PLAIN = frozenset({np.ndarray, int, float, bool, complex, str, bytes, type(None)})
 
 

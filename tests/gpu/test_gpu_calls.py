@@ -1,6 +1,8 @@
 """Calls with arrays in a GPU's memory: results stay there, as NumPy would have them; what would read them is an error."""
 
+import functools
 import gc
+import pickle
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.compat import mindspore, tensorflow
 from jitlab.targets import devices
 
 
@@ -50,6 +53,12 @@ def chosen(x, y):
     return y - 1
 
 
+def repeated(x, y):
+    while x.sum() < 200:
+        x = x * 2 + y
+    return x
+
+
 def looped(x, y):
     z = y * 1
     for k in range(3):
@@ -78,6 +87,13 @@ PROGRAMS = {
     "other dtype": lambda x, y: (x > 0.5, (x * 10).astype("i4"), x.astype("f4")),
     "empty": lambda x, y: x[:0] + 1,
     "zeros": lambda x, y: np.zeros_like(x) + y.mean(),
+    "masked": lambda x, y: x[x > 0.5].sum() + y,
+    "gradient": lambda x, y: jl.value_and_grad(lambda x: (x * y).sum())(x),
+    "while": repeated,
+    "einsum": lambda x, y: np.einsum("ij,kj->ik", x, y),
+    "stack": lambda x, y: (np.stack([x, y]), np.concatenate([x.T, y.T])),
+    "keepdims": lambda x, y: x - x.mean(1, keepdims=True),
+    "host inverse": lambda x, y: np.linalg.inv(x @ x.T + np.eye(5)),
     "float": lambda x, y: (x + float(len(x)), x * 2.5),
 }
 
@@ -270,6 +286,28 @@ print("whole")
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stdout == "whole\n", (found.returncode, found.stderr[-2000:])
+
+
+def test_other_kinds_of_functions_give_them_too(gpu):
+    x = jl.to_device(X)
+    for f in (
+        jl.jit(chain, fullgraph=True), jl.jit(chain, capture_mode="trace"), jl.jit(chain, capture_mode="bytecode"),
+        jl.jit(chain, jit_level="O0"), jl.function(chain, jit_compile=True), mindspore.jit(chain), tensorflow.function(chain),
+        jl.function(chain, input_signature=[jl.TensorSpec([None, 7], np.float64)]),
+        pickle.loads(pickle.dumps(jl.jit(chain))), functools.partial(jl.jit(chain)),
+    ):  # fmt: skip
+        for _ in range(2):
+            compare(f(x), chain(X))
+
+
+def chain(x):
+    return np.exp(x) + 1
+
+
+def test_a_check_runs_its_clusters_on_the_gpu(gpu):
+    count = gpu.launched.total()
+    found = jl.jit(chain, device="gpu").check(X)
+    assert found.outputs[0].max_rel < 1e-14 and gpu.launched.total() > count
 
 
 # ---- other libraries' arrays

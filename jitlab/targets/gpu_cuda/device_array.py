@@ -122,6 +122,13 @@ class DeviceArray:
         return self._apart is None
 
     @property
+    def extent(self) -> tuple[int, int]:
+        """Where its memory begins and ends."""
+        if self.is_contiguous:
+            return self.address, self.address + self.nbytes
+        return np.lib.array_utils.byte_bounds(self._geometry())
+
+    @property
     def T(self) -> DeviceArray:
         """A view with the axes in reverse order."""
         return self._view(self._geometry().T)
@@ -167,7 +174,7 @@ class DeviceArray:
             made = np.empty(self.shape, self.dtype)
             self._driver.copy_out(made.reshape(-1).view(np.uint8), self.address)
             return made
-        low, high = np.lib.array_utils.byte_bounds(self._geometry())
+        low, high = self.extent
         raw = np.empty(high - low, np.uint8)
         self._driver.copy_out(raw, low)
         return np.array(np.ndarray(self.shape, self.dtype, raw, self.address - low, self._apart))
@@ -227,7 +234,7 @@ class _Room(mmap.mmap):
 def standing_for(array: DeviceArray, gives: Any = None) -> np.ndarray[Any, Any]:
     """An array of NumPy's that lies as a DeviceArray does, of which views are views of that one (`stood_for`). There is nothing
     in it to be read. `gives`: what gives the array; None: it keeps it."""
-    low, high = np.lib.array_utils.byte_bounds(array._geometry()) if array.size else (array.address, array.address)
+    low, high = array.extent
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, "prot": mmap.PROT_READ} if UNIX else {}
     room = _Room(-1, max(high - low, 1), **private)
     room.stands_for = gives or (lambda: array)
@@ -367,8 +374,8 @@ class GpuMemory(Device):
 
     def is_shared(self, array: DeviceArray, others: Sequence[DeviceArray]) -> bool:
         """Does it lie where one of the others does?"""
-        mine = array._geometry()
-        return any(np.may_share_memory(mine, other._geometry()) for other in others)
+        low, high = array.extent
+        return any(low < end and start < high for start, end in (other.extent for other in others))
 
     def trim(self) -> None:
         self.driver.trim()
