@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -19,7 +21,7 @@ from jitlab import errors
 from jitlab.api import gpu_direct
 from jitlab.api.functions.native_entry import class_of
 from jitlab.runtime.executable import on_device
-from jitlab.support.containers import leaves, mapped
+from jitlab.support.containers import CONTAINERS, changed, leaves, mapped
 from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, placement
 
 as_kind, standing_for = device_arrays.as_kind, device_arrays.standing_for
@@ -51,16 +53,19 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     call = _Call()
     values, options = call.standing((args, kwargs))
     recorded = companion.experimental_get_tracing_count()
+    outer, _here.call = _here.call, call
     try:
         result = companion(*values, **options)
     finally:
+        _here.call = outer
         call.ended()
-    given = mapped(call.given, result)
+    given = call.given(result)
     if form is not None and form not in companion.direct and companion.takes_short_ways:
         if len(companion.direct) >= gpu_direct.MOST_FORMS:
             companion.direct.clear()
         companion.direct[form] = gpu_direct.made_for(companion, values)
     del result, values, options
+    call.copies, call.known = {}, {}
     if companion.experimental_get_tracing_count() != recorded:
         call.check_kept(function.name)
     return given
@@ -75,14 +80,34 @@ class _Call:
         self.arguments: list[Any] = []  # as long as the call lasts
         self.streams: dict[int, None] = {}  # of other libraries, whose arrays are read
         self.kinds: dict[Any, None] = {}
+        #: Of each list and dict that a copy stands for, by the id of that: itself, the copy, and what was put into that.
+        self.copies: dict[int, tuple[Any, Any, Any]] = {}
+        self.known: dict[int, Any] = {}  # by the id of such a list or dict: what stands for it
 
     def standing(self, values: Any) -> Any:
         """The same containers, with what stands for each array."""
-        found = mapped(self._stands, values)
+        found = self._of_containers(values)
         if len(self.kinds) > 1:
             names = " and ".join(sorted(f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in self.kinds))
             raise TypeError(f"a call has the arrays of one library, not of {names}: jl.to_device(x) makes one of both")
         return found
+
+    def _of_containers(self, x: Any) -> Any:
+        if not isinstance(x, CONTAINERS):
+            return self._stands(x)
+        if id(x) in self.known:
+            return self.known[id(x)]
+        made = changed(self._of_containers, x)
+        if made is x or isinstance(x, tuple):
+            return made
+        copied: Any = copy(x)
+        if isinstance(copied, dict):
+            copied.update(made)
+        else:
+            copied[:] = made
+        self.copies[id(copied)] = x, copied, copy(copied)
+        self.known[id(x)] = copied
+        return copied
 
     def _stands(self, x: Any) -> Any:
         if not is_there(x):
@@ -98,12 +123,24 @@ class _Call:
         return array.stand_in if array.ndim else array.to_numpy()[()]
 
     def ended(self) -> None:
-        """Other libraries may use their arrays again behind what was enqueued."""
+        """Other libraries may use their arrays again behind what was enqueued; lists and dicts hold what the call put there."""
         for stream in self.streams:
             self.memory.driver.after(stream)
+        for original, copied, before in self.copies.values():
+            if isinstance(original, dict):
+                if [*map(id, copied), *map(id, copied.values())] != [*map(id, before), *map(id, before.values())]:
+                    now = {key: self.given(x) for key, x in copied.items()}
+                    original.clear()
+                    original.update(now)
+            elif [*map(id, copied)] != [*map(id, before)]:
+                original[:] = [self.given(x) for x in copied]
 
     def given(self, x: Any) -> Any:
-        """A part of the result: the array that it stands for, of the class of the arguments."""
+        """A part of the result: the array that it stands for, of the class of the arguments; their own lists and dicts."""
+        if id(x) in self.copies:
+            return self.copies[id(x)][0]
+        if isinstance(x, CONTAINERS):
+            return changed(self.given, x)
         if not isinstance(x, np.ndarray) or not x.ndim:
             return x
         array = stood_for(x)
@@ -165,6 +202,24 @@ def _run(run: Callable[[Sequence[Any]], list[Any]], inputs: Sequence[Any]) -> li
     return made
 
 
+def _given(given: Callable[..., Any], room: Any, inputs: Any) -> Any:
+    """What a run has put off, with the real arrays."""
+    call: Any = _here.call
+    return [
+        ([(name, call.given(x)) for name, x in names], effect, [call.given(x) for x in values])
+        for names, effect, values in given(room, inputs)
+    ]
+
+
+class _Here(threading.local):
+    """The call that this thread is in."""
+
+    call: _Call | None = None
+
+
+_here = _Here()
+
+
 class _ForGpu:
     """A function of which calls have stand-ins for arguments: everything is captured, or the call raises."""
 
@@ -178,8 +233,6 @@ class _ForGpu:
     def _compiled(self, trace: Any) -> Callable[[Sequence[Any]], list[Any]]:
         what = (
             "changes an argument in place" if trace.writes
-            else "changes what it is passed" if trace.changes is not None
-            else "prints, or changes something outside of it," if trace.effects
             else "uses the values of an array as sizes" if any(type(guard.value) is tuple for guard in trace.guards)
             else "draws random numbers" if trace.draws
             else ""
@@ -189,6 +242,8 @@ class _ForGpu:
         run = super()._compiled(trace)  # type: ignore[misc]
         trace.shared, trace.rows = [], []  # `_run` sees to it that each result has memory of its own
         trace.next_entry = sys.maxsize  # C has no part in it
+        if trace.effects:
+            trace.given = partial(_given, trace.given)
         return partial(_run, run)
 
     def _is_of_gpu(self, args: Any, kwargs: Any) -> bool:
