@@ -45,7 +45,7 @@ def test_it_is_a_kernel_and_its_values_are_numpys(name, arrays, itemsize):
                     assert np.allclose(one, other, rtol=8 * eps, atol=0 if one.dtype.kind == "f" else 1e3 * eps, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "fmod", "remainder", "floor_divide", "power"])
 def test_float32_stays_float32_and_in_registers(name, monkeypatch):
     texts = []
 
@@ -60,3 +60,4 @@ def test_float32_stays_float32_and_in_registers(name, monkeypatch):
     (text,) = texts
     code = ptx.ptx_of(text, "sm_90")
     assert ".f64" not in code and ".local" not in code
+    assert text.count("define internal") == (name != "power")  # what is rare needs no registers of the kernel

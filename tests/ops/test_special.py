@@ -95,6 +95,12 @@ def test_error_functions_are_within_3_ulp_of_the_true_value():
                 assert abs(mp.mpf(value) - true) <= 3 * float(np.spacing(value)), (a, value)
 
 
+def test_erfcx_is_infinite_from_where_it_overflows():
+    for dtype, first in (("f8", 26.65), ("f4", 9.42)):
+        x = -np.append(np.linspace(first, 28, 300), [1e30, np.inf]).astype(dtype)
+        assert (run_compiled(graph_of(sp.erfcx, x), [x])[0] == np.inf).all()
+
+
 def test_edges_are_scipys():
     x = np.array([0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 0.5])
     a, b = (v.ravel() for v in np.meshgrid(x, x))

@@ -34,6 +34,7 @@ class FinishedText:
     text: str
     declarations: dict[str, None]
     metadata: dict[str, None]
+    shared: dict[str, FinishedText]
 
     def render(self) -> str:
         return self.text
@@ -56,7 +57,8 @@ class FunctionText:
         self.declarations: dict[str, None] = {}  # a set that keeps its order
         self.metadata: dict[str, None] = {}
         self.called: set[str] = set()  # functions of the module
-        self.shared: dict[str, FinishedText] | None = None  # functions for long bodies; None: these are written out
+        self.shared: dict[str, FinishedText] = {}  # functions of the module that it calls, which several modules have
+        self.shares = False  # long bodies are such functions; else they are written out
         self._counter = 0
         self._labels: dict[str, int] = {"entry": 1}
         self._kinds: dict[str, tuple[str, int]] = {}  # stack memory -> its type and alignment
@@ -141,7 +143,7 @@ class FunctionText:
 
     def finished(self) -> FinishedText:
         """As it is now."""
-        return FinishedText(self.name, self.render(), self.declarations, self.metadata)
+        return FinishedText(self.name, self.render(), self.declarations, self.metadata, self.shared)
 
     def nontemporal(self) -> str:
         """The suffix of a store that should not stay in the cache."""
@@ -161,12 +163,14 @@ class FunctionText:
         return "\n".join(lines)
 
 
-def module_text(functions: Sequence[FunctionText | FinishedText]) -> str:
-    """A module of these functions; equal declarations are written once."""
+def module_text(functions: Sequence[FunctionText]) -> str:
+    """A module of these functions and of what they share; equal declarations are written once."""
     declarations: dict[str, None] = {}
     metadata: dict[str, None] = {}
-    for function in functions:
+    shared = {name: function for f in functions for name, function in f.shared.items()}
+    every: list[FunctionText | FinishedText] = [*shared.values(), *functions]
+    for function in every:
         declarations |= function.declarations
         metadata |= function.metadata
-    parts = [*declarations, *(function.render() for function in functions), *metadata]
+    parts = [*declarations, *(function.render() for function in every), *metadata]
     return "\n".join(parts) + "\n"

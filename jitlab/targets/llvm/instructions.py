@@ -157,12 +157,10 @@ class Instructions:
 
     def called(self, name: str, body: Callable[..., Val], *xs: Val) -> Val:
         """What `body(emitter, *xs)` gives, written once in a module as a function of its own."""
-        shared = self.fn.shared
-        assert shared is not None
         kinds = [(x.dtype, x.lanes) for x in xs]
         key = (name, self.features, *kinds)
         function, dtype, lanes = _functions.of(key, _function, type(self), self.features, name, body, kinds)
-        shared[function.name] = function
+        self.fn.shared |= {**function.shared, function.name: function}
         arguments = ", ".join(f"{self.type(x.dtype, x.lanes)} {self.operand(x)}" for x in xs)
         return Val(dtype, self.fn.instr(f"call {self.type(dtype, lanes)} @{function.name}({arguments})"), lanes)
 

@@ -54,9 +54,7 @@ def module_for(program: Scheduled) -> str:
 
 def quick_module_for(program: Scheduled) -> str:
     """One of the same bits, of which the quick tier's compiler makes code sooner."""
-    functions = functions_of(ContextLayout(program), quick.quick_function)
-    shared = {name: function for f in functions for name, function in (f.shared or {}).items()}
-    return function_text.module_text([*shared.values(), *functions])
+    return function_text.module_text(functions_of(ContextLayout(program), quick.quick_function))
 
 
 def identity(program: Scheduled) -> str:

@@ -33,7 +33,7 @@ class QuickWriter(PhaseWriter):
 
     def __init__(self, layout: ContextLayout, phase: Phase, name: str) -> None:
         super().__init__(layout, phase, name)
-        self.fn.shared = {}
+        self.fn.shares = True
 
     def _vectors(self, s: For) -> tuple[int, int]:
         return super()._vectors(s) if any(isinstance(inner, Step) for inner in s.body) else (1, 1)

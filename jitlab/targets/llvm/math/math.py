@@ -79,7 +79,7 @@ class _Function:
         return partial(self, e)
 
     def __call__(self, e: Arithmetic, *xs: Val) -> Val:
-        return self.written(e, *xs) if e.fn.shared is None else e.called(self.name, self.written, *xs)
+        return e.called(self.name, self.written, *xs) if e.fn.shares else self.written(e, *xs)
 
     def written(self, e: Arithmetic, *xs: Val) -> Val:
         """Where it is called."""
@@ -356,7 +356,7 @@ def _circular(x: Num, name: str, fast: Callable[[Num], Num], of_angle: _OfAngle)
 
     def slow() -> Num:
         if not x.e.features.has_libm:
-            return lane_by_lane(is_huge, lambda one: _of_huge(one, of_angle), usual, x)
+            return lane_by_lane(f"{name}.huge", is_huge, lambda one: _of_huge(one, of_angle), usual, x)
         if x.format.itemsize == 4:
             return _circular(x.cast(np.float64), name, fast, of_angle).cast(np.float32)
         return Num(x.e, x.e.call(name, x.v))
@@ -685,7 +685,8 @@ def _exp_square(x: Num, sign: float) -> Num:
     """exp(x*x) or exp(-x*x), with what x*x lost."""
     z, low = two_product(x, x)
     e = exp.body(z * sign)
-    return fma(e, where(e > 0.0, low, 0.0) * sign, e)
+    y = fma(e, where(e > 0.0, low, 0.0) * sign, e)
+    return y if sign < 0 else where(e < INF, y, e)
 
 
 @_Function
@@ -737,7 +738,7 @@ def _fmod(x: Num, y: Num) -> Num:
 
     def slow() -> Num:
         if not x.e.features.has_libm:
-            return lane_by_lane(rare, huge.fmod, usual, x, y)
+            return lane_by_lane("fmod.huge", rare, huge.fmod, usual, x, y)
         return Num(x.e, x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v))
 
     return rarely(rare, slow, usual)

@@ -80,12 +80,16 @@ def rarely(condition: Num, slow: Callable[[], Num], fast: Num) -> Num:
     return Num(e, e.value(phi, fast.v.dtype, lanes))
 
 
-def lane_by_lane(condition: Num, body: Callable[..., Num], otherwise: Num, *xs: Num) -> Num:
-    """`body` of one lane of `xs` after the other where `condition` holds, `otherwise` elsewhere: its code is there once, as
-    scalars. Lanes are chosen by comparing, which needs no memory."""
+def lane_by_lane(name: str, condition: Num, body: Callable[..., Num], otherwise: Num, *xs: Num) -> Num:
+    """`body` of one lane of `xs` after the other where `condition` holds, `otherwise` elsewhere. It is a function of scalars of
+    its own, so that what calls it needs no registers for it. Lanes are chosen by comparing, which needs no memory."""
     e, lanes = condition.e, condition.v.lanes
+
+    def called(*values: Num) -> Num:
+        return Num(e, e.called(name, lambda inside, *vs: body(*(Num(inside, v) for v in vs)).v, *(x.v for x in values)))
+
     if lanes <= 1:
-        return body(*xs)
+        return called(*xs)
     vector = e.type(otherwise.v.dtype, lanes)
     before, head, work, following, done = e.fn.current, *map(e.fn.label, ("lane", "lane.work", "lane.next", "lanes.done"))
     e.fn.branch(head)
@@ -105,7 +109,7 @@ def lane_by_lane(condition: Num, body: Callable[..., Num], otherwise: Num, *xs: 
     e.fn.block(work)
     index = e.value(f"<{', '.join(f'i64 {k}' for k in range(lanes))}>", np.int64, lanes)
     here = e.eq(index, e.value(lane, np.int64))
-    mixed = e.select(here, body(*map(one, xs)).v, e.value(result, otherwise.v.dtype, lanes))
+    mixed = e.select(here, called(*map(one, xs)).v, e.value(result, otherwise.v.dtype, lanes))
     worked = e.fn.current
     e.fn.branch(following)
     e.fn.block(following)
