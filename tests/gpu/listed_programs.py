@@ -106,7 +106,13 @@ def logarithms(x):
     return np.log(x) + np.log1p(x) - np.sqrt(x)
 
 
-@listed(N, M, single=False)  # NumPy's bits of a cube
+@listed(N, M)
+def waves(a, b):
+    """Whose arguments may be huge: what is rare is a function of its own."""
+    return np.sin(a) * np.cos(b) + np.fmod(a, b)
+
+
+@listed(N, M)
 def powers(a, b):
     return a**2 + b**3 - a
 

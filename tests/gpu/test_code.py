@@ -67,7 +67,8 @@ def test_code_has_the_instructions_that_are_asked_for(name, arch):
         assert re.search(WIDE.format("ld"), ptx(name, arch)) or program.arguments[0].itemsize == 1
         assert re.search(WIDE.format("st"), ptx(name, arch)) or run(name)[2][0].itemsize == 1
     assert not re.search(r"\.approx|\.ftz|\.full", " ".join(found))
-    assert not re.search(r"\b(ld|st)\.local|\.local \.align|\bcall\b", ptx(name, arch))
+    assert not re.search(r"\b(ld|st)\.local|\.local \.align", ptx(name, arch))
+    assert {"_$_huge_$_" in called for called in re.findall(r"\bcall\b[^;]*", ptx(name, arch))} <= {True}  # what is rare
     if program.single:
         assert not any(".f64" in name for name in found)
 
