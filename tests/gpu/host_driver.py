@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 
-from jitlab.targets.gpu_cuda.driver import Driver
+from jitlab.targets.gpu_cuda.gpu_driver import Driver
 
 
 class HostDriver(Driver):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter, Shape2
 
 DECLARATIONS = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()

@@ -15,7 +15,7 @@ from jitlab.config import config
 from jitlab.errors import DeviceError, DeviceLost, InternalError
 from jitlab.targets.gpu_cuda import cuda_driver
 from jitlab.targets.gpu_cuda.device_array import GpuMemory
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter, Shape2
 from jitlab.targets.gpu_cuda.page_locked import PageLocked
 from tests.gpu.fake_cuda import CONTEXT, OTHER_CONTEXT, STREAM, Fake, Result
 

@@ -14,7 +14,7 @@ import jitlab as jl
 from jitlab import events
 from jitlab.errors import DeviceError
 from jitlab.targets import devices
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter, Shape2
 from jitlab.targets.gpu_cuda.page_locked import PageLocked
 
 pytestmark = pytest.mark.gpu

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jitlab.errors import InternalError
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter, Shape2
 from jitlab.targets.gpu_cuda.simulated_driver import SimulatedDriver, SimulatedFault
 from tests.gpu.kernels import ADD, HEAD, ROWS, on_device
 

@@ -1,6 +1,6 @@
-"""Programs on one NVIDIA GPU: kernels by LLVM's NVPTX (`kernels/`), and what loads and launches them.
+"""Programs on one NVIDIA GPU: kernels by LLVM's NVPTX, and what loads and launches them. `gpu_driver` is what the rest asks of
+a GPU: `cuda_driver` is a real one, `simulated_driver` one on the processor.
 
-`driver.py` is what the rest asks of a GPU, `cuda_driver.py` the real one, `simulated_driver.py` one on the processor; `ptx.py`
-makes what the first one loads, `device_array.py` has the arrays, `gpu_target.py` the target, `gpu_launcher.py` what launches a
-cluster's kernels.
+Parts, in the order of the data: gpu_driver, kernels, ptx, page_locked, cuda_driver, simulation, simulated_driver, device_array,
+gpu_code, gpu_launcher, kernel_listing, gpu_target.
 """

@@ -21,7 +21,7 @@ from jitlab.support import locks
 from jitlab.targets.cpu_llvm import machine
 
 from . import ptx
-from .driver import Driver, KernelFunction, Module, Shape2
+from .gpu_driver import Driver, KernelFunction, Module, Shape2
 from .page_locked import PageLocked
 
 #: A driver of CUDA 12.0: it has all that is called here.

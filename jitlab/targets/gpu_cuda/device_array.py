@@ -15,7 +15,7 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES
 from jitlab.targets.target import Device
 
-from .driver import Driver
+from .gpu_driver import Driver
 
 UNIX = hasattr(mmap, "MAP_PRIVATE")
 

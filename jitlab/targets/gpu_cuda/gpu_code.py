@@ -8,7 +8,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.target import Compiled
 
 from .device_array import GpuMemory
-from .driver import Driver, Module
+from .gpu_driver import Driver, Module
 from .kernels.kernel_module import Kernels
 from .kernels.schedules import Unscheduled
 

@@ -13,8 +13,8 @@ from jitlab.ir import Lowered, plain
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher, Target
 
 from .device_array import Block, DeviceArray
-from .driver import Shape2
 from .gpu_code import GpuCode, HostCode
+from .gpu_driver import Shape2
 from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of
 from .kernels.parts import Turns
 

@@ -11,8 +11,8 @@ from jitlab.targets.cpu_llvm.cpu_target import CPU
 from jitlab.targets.target import Compiled, Launcher, Listing, Origin, Target
 
 from .device_array import GpuMemory
-from .driver import Driver
 from .gpu_code import GpuCode, HostCode
+from .gpu_driver import Driver
 from .gpu_launcher import HostLauncher, KernelLauncher
 from .kernel_listing import KernelListing
 from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled

@@ -22,7 +22,7 @@ from jitlab.errors import InternalError
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm import machine
 
-from .driver import Driver, KernelFunction, Module, Shape2
+from .gpu_driver import Driver, KernelFunction, Module, Shape2
 from .simulation.processor_text import BARRIER, SHUFFLE, WARP_BARRIER, ProcessorText, processor_text
 from .simulation.runtime_text import DESTROY, RESUME, SINK_BYTES, start_name
 from .simulation.thread_records import BLOCK_BIT, FAULTS, LAUNCH, NUMBER, RANGE, THREAD

@@ -8,7 +8,7 @@ from dataclasses import field
 from jitlab.ir.programs.program import Buffer, For, Gemm, Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Shape2
 from jitlab.targets.llvm.function_text import module_text
 from jitlab.targets.llvm.program_phases import Phase
 

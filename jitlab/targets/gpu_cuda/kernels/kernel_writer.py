@@ -29,7 +29,7 @@ from jitlab.ir.programs.program import (
     all_expressions,
     walk,
 )
-from jitlab.targets.gpu_cuda.driver import KernelFunction, Parameter
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter
 from jitlab.targets.llvm.expressions import I64, ExpressionWriter, InVector
 from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.program_phases import Phase, changes, written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitlab.ir.programs.program import Buffer, Gemm, Index, walk
-from jitlab.targets.gpu_cuda.driver import KernelFunction
+from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction
 from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.values import element_type
 
