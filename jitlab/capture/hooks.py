@@ -177,10 +177,12 @@ class Hooks:
         value = capture.value(value)
         return value if isinstance(value, Tensor) else capture.iterate(value)
 
-    def filling(self, value: Any) -> Any:
-        """What Python iterates over where it stands: `{**v}`, `f(**v)`, `items += v`, `items[a:b] = v`, `1 in v`."""
+    def filling(self, value: Any, filled: Any = None) -> Any:
+        """What Python iterates over where it stands: `{**v}`, `f(**v)`, `items += v`, `items[a:b] = v`, `1 in v`. `filled`:
+        what `name op= v` changes."""
         capture = current_capture()
         if capture is not None:
+            capture.effects.before_filling(capture, filled)
             capture.before_iteration(value)
         return value
 
@@ -188,6 +190,7 @@ class Hooks:
         """`name op= operand` of a global or nonlocal name."""
         capture = current_capture()
         if capture is not None:
+            capture.effects.before_filling(capture, value)
             capture.before_iteration(operand)
         result = _AUGMENTED[operator_name](value, operand)
         return result if capture is None else capture.unload(result)

@@ -506,7 +506,9 @@ class Stores:
         object.__setattr__(self, "_owner", owner)
 
     def __getattr__(self, name: str) -> Any:
-        return self._capture.load_attribute(getattr(self._owner, name), self._owner, name)
+        found = self._capture.load_attribute(getattr(self._owner, name), self._owner, name)
+        self._capture.effects.before_filling(self._capture, found)  # only `owner.name op= v` reads here
+        return found
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._before_store(name)
@@ -522,7 +524,9 @@ class Stores:
             self._capture.memory.before_store(self._owner, name)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._capture.load_item(self._owner, key)
+        found = self._capture.load_item(self._owner, key)
+        self._capture.effects.before_filling(self._capture, found)
+        return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)

@@ -7,6 +7,7 @@ cells are put back, and which of them have moved is known: that is what a loop c
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
@@ -26,6 +27,7 @@ from jitlab.support.transactions import contextmanager
 from .purity import IMMUTABLE, READING, assigns_outside
 
 if TYPE_CHECKING:
+    from jitlab.capture.state import Capture
     from jitlab.capture.tracers.arrays import Arrays
 
 
@@ -257,6 +259,12 @@ class Effects:
                 refuse_own(capture, owner)
                 self.undo.append(restored(owner))
 
+    def before_filling(self, capture: Capture, x: Any) -> None:
+        """`x op= v` comes next."""
+        if capture.blocks and type(x) in _FILLED and id(x) not in capture.blocks[-1].made:
+            self.before_call(capture, _FILLED[type(x)], x)
+            capture.effect(_FILLED[type(x)], x)
+
     def before_store(self, capture: Arrays, owner: Any, name: Any, *, is_item: bool) -> None:
         """An attribute or an item is about to be stored."""
         if not capture.blocks or id(owner) in capture.blocks[-1].made:
@@ -289,6 +297,10 @@ class Effects:
             self.reruns -= 1
 
 
+#: Containers that `x op= v` changes, and what does the same.
+_FILLED: dict[type, Callable[..., Any]] = {
+    list: list.extend, set: set.update, dict: dict.update, deque: deque.extend, bytearray: bytearray.extend,
+}  # fmt: skip
 _HARMLESS_MODULES = frozenset({"math", "cmath", "operator", "_operator", "functools", "jitlab"})
 
 

@@ -483,8 +483,8 @@ class Converter(FlowConverter):
         value = self.visit(node.value)
         return ast.copy_location(ast.keyword(node.arg, value if node.arg else self._filling(value)), node)
 
-    def _filling(self, value: ast.expr) -> ast.expr:
-        return self.hook("filling", value, value)
+    def _filling(self, value: ast.expr, *filled: ast.expr) -> ast.expr:
+        return self.hook("filling", value, value, *filled)
 
     # ---- iteration and unpacking
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
@@ -561,7 +561,9 @@ class Converter(FlowConverter):
             value = self.hook("augmented", node, name, load, self.visit(node.value))
             return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
         self.generic_visit(node)
-        if isinstance(node.op, (ast.Add, ast.BitOr)) and not isinstance(node.value, ast.Constant):
+        if isinstance(node.target, ast.Name) and isinstance(node.op, _CHANGING):
+            node.value = self._filling(node.value, ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+        elif isinstance(node.op, (ast.Add, ast.BitOr)) and not isinstance(node.value, ast.Constant):
             node.value = self._filling(node.value)
         return node
 
@@ -607,6 +609,8 @@ class Converter(FlowConverter):
         return any(name in scope for scope in self.scopes)
 
 
+#: What changes a list, a set, a dict or a deque where it stands.
+_CHANGING = (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.BitXor, ast.Sub)
 #: Builtins that take a generator's items one by one.
 _REDUCING = frozenset({"any", "all", "sum", "min", "max"})
 
