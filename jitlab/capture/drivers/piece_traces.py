@@ -237,10 +237,10 @@ RECEIVERS: dict[str, tuple[type, ...]] = {
 
 def may_receive(value: Any, uses: Sequence[tuple[tuple[Any, ...], str]]) -> bool:
     """Is each container that gets something one that does so without code of anybody's?"""
-    return type(value) in RECEIVING and all(type(_under(value, keys)) in RECEIVERS[kind] for keys, kind in uses)
+    return type(value) in RECEIVING and all(type(under(value, keys)) in RECEIVERS[kind] for keys, kind in uses)
 
 
-def _under(value: Any, keys: Sequence[Any]) -> Any:
+def under(value: Any, keys: Sequence[Any]) -> Any:
     """What is found by these keys, one in the other; None where that is nothing, or not in a dict or list."""
     for key in keys:
         if type(value) is list and type(key) is int and -len(value) <= key < len(value):

@@ -24,6 +24,7 @@ from jitlab.capture.control.purity import (
     is_of_state,
     is_pure,
 )
+from jitlab.capture.effect_log import restored
 from jitlab.capture.effort import ITEM_NS, TOO_MUCH, here
 from jitlab.capture.guards.changes import Leaf, number_of
 from jitlab.capture.guards.gathering import Absent, Attributes
@@ -62,6 +63,7 @@ from .piece_traces import (
     Receiver,
     StaticNeeded,
     StoresOutside,
+    under,
 )
 from .trace import Run, Trace
 
@@ -113,6 +115,7 @@ class CellCapture(ObjectsOfTheUser):
         self.effort = here.effort
         self.putting: put_off.PutOff | None = None  # what is given out when it has run
         self.loop: Statement | None = None  # of a cell, of which a run may be gone through once more
+        self.errors = np.geterr()  # as they are around it
         self.is_simple = True  # what is captured is a statement without others in it, or a whole call
 
     def spend(self, ns: int) -> None:
@@ -316,27 +319,33 @@ class CellCapture(ObjectsOfTheUser):
         return receiver
 
     def gives_out(self, what: tuple[Any, ...], builtins_found: tuple[Any, ...], receiver: Any) -> Any:
-        means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, what[3], strict=True))
-        may = not (self.at_once or self.in_numpy or self.calls_back)
-        if what[5] and type(receiver) is list and self.is_own_list(receiver, is_returned=what[5][0]):
-            if may and (self.blocks or self.is_filled(receiver)):
-                self.putting = self.putting or put_off.PutOff(self)
-                if (token := self.putting.of_own_list(what, receiver)) is not None:
-                    return token
-            if self.is_filled(receiver):
-                raise EndPiece("effect", "reads_given", owner="a list")
-            self.effects.undo.append(partial(_shorten, receiver, len(receiver)))  # a turn may be traced again, in a loop
-            return None
+        told = put_off.Told(*what)
+        means_builtins = all(x is getattr(builtins, name) for x, name in zip(builtins_found, told.builtins, strict=True))
+        may = not (self.at_once or self.in_numpy or self.calls_back) and means_builtins
+        if told.own and type(receiver) in (list, dict) and self.is_own_list(receiver, is_returned=told.own[0]):
+            return self.gives_own(told, receiver, may)
         in_helper = len(self.functions) > self.own_functions
-        may_go = self.is_simple or in_helper or (self.loop is not None and what[0] != "attribute")
-        if may and means_builtins and may_go:
+        may_go = self.is_simple or in_helper or (self.loop is not None and told.kind != "attribute")
+        if may and may_go:
             self.putting = self.putting or put_off.PutOff(self)
-            token = self.putting.token(what, receiver)
+            token = self.putting.token(told, receiver)
             if token is not None:
                 return token
         if isinstance(receiver, Receiver):
             self.effects.before_call(self, list.append, receiver.value)
             raise EndPiece("effect", "stores", owner=a_kind(receiver.value))
+        return None
+
+    def gives_own(self, told: put_off.Told, receiver: Any, may: bool) -> Any:
+        """The same for a list or dict that the call makes."""
+        if may and (self.blocks or self.is_filled(receiver)):
+            self.putting = self.putting or put_off.PutOff(self)
+            if (token := self.putting.of_own_list(told, receiver)) is not None:
+                return token
+        if self.is_filled(receiver):
+            raise EndPiece("effect", "reads_given", owner=a_kind(receiver))
+        found = under(receiver, told.keys)  # a turn may be traced again, in a loop
+        self.effects.undo.append(partial(_shorten, found, len(found)) if type(found) is list else restored(receiver))
         return None
 
     def is_own_list(self, x: list[Any], *, is_returned: bool) -> bool:

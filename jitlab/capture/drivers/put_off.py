@@ -18,10 +18,13 @@ import numpy as np
 
 from jitlab.capture.control.blocks import Again
 from jitlab.capture.control.purity import is_plain_key
+from jitlab.capture.guards.changes import Leaf
+from jitlab.capture.guards.gathering import held_by, holds, holds_only
 from jitlab.capture.guards.leaves import LeafType, Mismatch, is_leaf, joined, leaf_type
 from jitlab.capture.numpy_calls.host_fallback import effect_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.positions import here
+from jitlab.capture.rewrite.effect_statements import Told
 from jitlab.capture.state import NOTHING_STORED
 from jitlab.capture.tracers.arrays import Place
 from jitlab.capture.tracers.number import Number
@@ -34,7 +37,7 @@ from jitlab.ops.leaf_operations import Parameter
 from jitlab.ops.runtime_checks import Check
 from jitlab.support.lazy_dataclass import dataclass
 
-from .piece_traces import RECEIVERS, RECEIVING, EndPiece, Given, Namespace, Receiver, StoresOutside
+from .piece_traces import RECEIVERS, RECEIVING, EndPiece, Given, Namespace, Receiver, StoresOutside, under
 from .trace import Build, Structure
 from .turns import (
     Field,
@@ -84,16 +87,24 @@ class Token:
     is_text: bool
     receiver: Any = None
     attribute: str = ""
-    hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
+    hashed: tuple[int, ...] = ()  # which of the values are keys
+    slot: tuple[Any, ...] | None = None  # the key under which something is put, where that is a constant
+    step: str = ""  # what has to stand there
     is_filled: bool = False  # what the value holds is given
     is_own: bool = False  # the receiver is a list that the call makes, and gives or looks into: nobody can tell
     is_read: bool = False  # the call looks into it
+    container: Any = None  # what gets something: the receiver, or what is found in it
     loaded: Any = None  # of `owner.name op= v`: what stood there
 
     @property
     def is_shown(self) -> bool:
         """Are the values looked at when they are given out, and not kept?"""
         return self.is_text or self.is_filled or self.kind == "print"
+
+    @property
+    def is_sure(self) -> bool:
+        """It does not raise."""
+        return not self.step and self.kind != "insert" and (self.kind != "item" or type(self.container) is dict)
 
     def put_off(self, effect: types.FunctionType, values: Sequence[Any], around: types.CodeType) -> None:
         self.putting.add(self, effect, values, around)
@@ -119,6 +130,9 @@ class PutOff:
     copied: dict[int, Cell] = field(default_factory=dict)  # by their ids, arrays that stand in lists as they were
     copied_from: int = 0  # where in the graph the first of these was
     is_seen: bool = False  # something is given out that somebody may look at
+    #: By the ids of containers, what was put into them: under which constant key, what has to be there, and is it a number?
+    puts: dict[int, list[tuple[tuple[Any, ...] | None, str, bool]]] = field(default_factory=dict)
+    holders: dict[int, Receiver] = field(default_factory=dict)  # by their ids, dicts whose lists or sets got something
     nodes: dict[tuple[int, str], Node] = field(default_factory=dict)  # of numbers stored outside of all blocks
     #: By object and name, attributes that loops store and read, which a turn takes from the one before, and of which type they
     #: have to be. What is learnt of them stays when a body is traced again.
@@ -130,6 +144,7 @@ class PutOff:
             list(self.effects), dict(self.changed), dict(self.stored), dict(self.owners), dict(self.values_before),
             list(self.given), list(self.containers), self.first_node, set(self.found), dict(self.of_turns),
             dict(self.filled), dict(self.inside), dict(self.copied), self.copied_from, self.is_seen, dict(self.nodes),
+            {number: list(puts) for number, puts in self.puts.items()}, dict(self.holders),
             turns.state() if isinstance(turns, Turns) else None,
         )  # fmt: skip
 
@@ -138,33 +153,48 @@ class PutOff:
         (
             self.effects, self.changed, self.stored, self.owners, self.values_before, self.given, self.containers,
             self.first_node, self.found, self.of_turns, self.filled, self.inside, self.copied, self.copied_from, self.is_seen,
-            self.nodes, state,
-        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, {}, {}, 0, False, {}, None)  # fmt: skip
+            self.nodes, self.puts, self.holders, state,
+        ) = mark or ([], {}, {}, {}, {}, [], [], 0, set(), {}, {}, {}, {}, 0, False, {}, {}, {}, None)  # fmt: skip
         if state is not None:
             self.effects[-1].restore(state)
 
     # ---- may it be put off?
-    def token(self, what: tuple[Any, ...], receiver: Any) -> Token | None:
-        kind, attribute, keys, _, is_text, _, hashed, is_filled = what
+    def token(self, told: Told, receiver: Any) -> Token | None:
         if self.capture.blocks and not may_log(self.capture):
             return None
-        if kind == "print":
-            return Token(self, kind, is_text)
-        if kind == "attribute":
-            return Token(self, kind, is_text, receiver, attribute) if self._takes(receiver, attribute) else None
-        first = receiver if isinstance(receiver, Receiver) else self._held(receiver, attribute) if attribute else None
-        if first is None or not self._receives(first, keys, kind):
+        if told.kind == "print":
+            return Token(self, told.kind, told.is_text)
+        if told.kind == "attribute":
+            takes = told.attribute is not None and self._takes(receiver, told.attribute)
+            return Token(self, told.kind, told.is_text, receiver, told.attribute or "") if takes else None
+        if told.rebinds and told.attribute and not told.keys and not self._takes(receiver, told.attribute):
             return None
-        return Token(self, kind, is_text, first, hashed=hashed, is_filled=is_filled)
+        first = receiver
+        if not isinstance(receiver, Receiver):
+            first = self._held(receiver, told.attribute) if told.attribute else None
+        if first is None or (container := self._receives(first, told.keys, told.kind)) is None:
+            return None
+        if told.step and not self._steps(container, told):
+            return None
+        return Token(
+            self, told.kind, told.is_text, first, hashed=told.hashed, is_filled=told.is_filled, slot=told.slot, step=told.step,
+            container=container.value,
+        )  # fmt: skip
 
-    def of_own_list(self, what: tuple[Any, ...], receiver: list[Any]) -> Token | None:
-        """The same for a list that the call makes, and gives or looks into."""
-        if self.capture.blocks and not may_log(self.capture):
+    def of_own_list(self, told: Told, receiver: Any) -> Token | None:
+        """The same for a list or dict that the call makes, and gives or looks into."""
+        assert told.own is not None
+        found, (is_returned, is_read) = under(receiver, told.keys), told.own
+        if (self.capture.blocks and not may_log(self.capture)) or type(found) not in RECEIVERS[told.kind]:
             return None
-        is_returned, is_read = what[5]
+        if told.step == "numbers" and not all(map(is_number, found.values() if type(found) is dict else found)):
+            return None
         if not is_returned:
             self.inside[id(receiver)] = receiver
-        return Token(self, what[0], what[4], receiver, is_own=True, is_read=is_read)
+        return Token(
+            self, told.kind, told.is_text, receiver, is_own=True, is_read=is_read, hashed=told.hashed, is_filled=told.is_filled,
+            slot=told.slot, step=told.step, container=found,
+        )  # fmt: skip
 
     def rows_of(self, x: list[Any]) -> list[Any]:
         """What a list of the call's own got, in order: values, and what turns appended (None where that is not known)."""
@@ -251,25 +281,38 @@ class PutOff:
         self.found.add((id(owner), name))
         return Receiver(value, Place(f"{place.code}.{name}", lambda: value, "attribute"), f"{type(owner).__name__}.{name}")
 
-    def _receives(self, first: Receiver, keys: tuple[Any, ...], kind: str) -> bool:
-        """A container that is found by these keys, one in the other, may get something; what it is becomes guards."""
+    def _receives(self, first: Receiver, keys: tuple[Any, ...], kind: str) -> Receiver | None:
+        """A container that is found by these keys, one in the other, if it may get something; what it is becomes guards."""
         found, levels = first, [first]
         for key in keys:
             value, is_dict = found.value, type(found.value) is dict
             if id(value) in self.changed or not (key in value if is_dict else type(value) is list and _is_index(key, value)):
-                return False
+                return None
             place = found.place.item(key, self.capture.constants.text(key))
             found = Receiver(value[key], place, f"{found.text}[{key!r}]")
             levels.append(found)
         if any(type(level.value) not in RECEIVING or self._is_read(level.value) for level in levels):
-            return False
+            return None
         if type(found.value) not in RECEIVERS[kind] or (in_loop(self.capture) and id(found.value) in self.found):
-            return False
+            return None
         self.found.update(id(level.value) for level in levels[:-1])
         for n, level in enumerate(levels):
             self.capture.received_under((id(level.value), f"receiver {n} {level.place.code}"), level)
         self.capture.keep.append(found.value)
         self.changed[id(found.value)] = found
+        return found
+
+    def _steps(self, found: Receiver, told: Told) -> bool:
+        """What stands in a container, or under the constant key, is such that nobody's code runs when it changes."""
+        number, value = id(found.value), found.value
+        key = (number, f"step {told.step} {told.slot!r} {found.place.code}")
+        held = () if told.step == "numbers" else held_by(value, told.slot)
+        if not holds_only(value, told.step, told.slot) or any(map(self._is_read, held)) or np.geterr() != self.capture.errors:
+            return False
+        leaf = Leaf(found.text, "object", f"{type(value).__name__} of {told.step}", value=told.step)
+        self.capture._depend(key, leaf, found.place, "steps", (type(value), told.step, told.slot))
+        if told.step != "numbers":
+            self.holders[number] = found
         return True
 
     def _is_read(self, container: Any) -> bool:
@@ -293,14 +336,16 @@ class PutOff:
         structure = capture.structure()
         if token.is_own:
             self.filled[id(token.receiver)] = token.receiver
-        elif not self.is_seen:
+        if not self.is_seen and not (token.is_own and token.is_sure):
             self.is_seen = True
             self.first_node = len(capture.root.nodes)
             self.values_before = {id(input): at_root(capture, input.tensor._cell) for input in capture.inputs}
         code = effect.__code__.replace(co_name=around.co_name, co_qualname=around.co_qualname)
         function = types.FunctionType(code, effect.__globals__, around.co_name)
         receiver = token.receiver
-        hashed = [token.hashed[0] <= n < token.hashed[1] for n in range(len(values))]
+        hashed = [n in token.hashed for n in range(len(values))]
+        if token.container is not None:
+            self._check_step(token, [value for value, is_key in zip(values, hashed, strict=True) if not is_key])
         if capture.blocks:
             self._log(token, function, values, hashed, structure)
         else:
@@ -310,6 +355,20 @@ class PutOff:
             self.effects.append(Effect(function, (receiver, *values), dict(capture.assigned), token.kind, here()))
         if token.kind == "attribute":
             self._is_stored(receiver, token.attribute, UNKNOWN if token.is_text else values[0])
+
+    def _check_step(self, token: Token, values: list[Any]) -> None:
+        """What stands where a number is added to is a number still, and a list that gets something is nobody else's."""
+        is_number_put = token.is_text or all(map(is_number, values))
+        puts = self.puts.setdefault(id(token.container), [])
+        if token.step == "numbers" and not is_number_put:
+            raise self._refusal(token.kind, token.receiver)
+        for slot, step, was_number in puts:
+            if None not in (slot, token.slot) and slot != token.slot:
+                continue
+            are_numbers = is_number_put and was_number and {step, token.step} <= {"", "numbers"}
+            if (step or token.step) and not (are_numbers or step == token.step):
+                raise self._refusal(token.kind, token.receiver)
+        puts.append((token.slot, token.step, is_number_put))
 
     def _is_stored(self, owner: Any, name: str, value: Any) -> None:
         """An attribute will hold a value from here on."""
@@ -514,7 +573,7 @@ class PutOff:
         return value.read() if isinstance(value, Field) else value
 
     def before_reading(self, container: Any) -> None:
-        if id(container) in self.changed:
+        if id(container) in self.changed or any(holds(found.value, container) for found in self.holders.values()):
             raise EndPiece("effect", "reads_given", owner=a_kind(container))
 
     def refusal(self) -> EndPiece:
@@ -558,21 +617,31 @@ class PutOff:
         return made
 
     def apart(self) -> Iterator[tuple[str, str]]:
-        """Pairs of places where the same object must not stand: what is given to one is not read as the other."""
+        """Conditions, each with a place that it is about, under which one object stands at two places: what is given to one is
+        read as the other."""
         capture, dicts = self.capture, [r.place.code for r in self.changed.values() if type(r.value) is dict]
         for receiver in self.changed.values():
             for _, original, place, _ in capture.mirrors.values():
                 if type(original) is type(receiver.value):
-                    yield receiver.place.code, place.code
+                    yield f"{receiver.place.code} is {place.code}", place.code
+        for holder in self.holders.values():
+            for _, original, place, _ in capture.mirrors.values():
+                if type(original) in (list, set):
+                    yield f"{capture.constants.name(holds)}({holder.place.code}, {place.code})", place.code
+        for number in self.puts if any(step for puts in self.puts.values() for _, step, _ in puts) else ():
+            for other in self.puts:
+                one, two = self.changed.get(number), self.changed.get(other)
+                if one is not None and two is not None and number < other and type(one.value) is type(two.value):
+                    yield f"{one.place.code} is {two.place.code}", two.place.code
         read = {owner for owner, _ in capture.found if owner in capture.places} if dicts else set()
         for owner in capture.keep if read else ():
             if id(owner) in read and type(getattr(owner, "__dict__", None)) is dict and type(owner) is not types.ModuleType:
                 for code in dicts:
-                    yield code, f"{capture.places[id(owner)].code}.__dict__"
+                    yield f"{code} is {capture.places[id(owner)].code}.__dict__", code
         for number in self.owners:
             for _, original, place, _ in capture.mirrors.values():
                 if type(original) is dict:
-                    yield place.code, f"{capture.places[number].code}.__dict__"
+                    yield f"{place.code} is {capture.places[number].code}.__dict__", place.code
 
 
 def is_number(x: Any) -> bool:
@@ -642,4 +711,4 @@ def _estimate(node: Node) -> float:
     return host + _OF_ROW_NS * float(max(sizes)) ** (1.5 if max(sizes) > 10_000 else 1)
 
 
-__all__ = ["Effect", "PutOff", "Token"]
+__all__ = ["Effect", "PutOff", "Token", "Told"]

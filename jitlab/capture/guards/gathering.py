@@ -21,7 +21,7 @@ import numpy as np
 
 from jitlab.capture.numpy_calls.layouts import Layout
 from jitlab.capture.tracers.arrays import Input, Place
-from jitlab.ir import Extent
+from jitlab.ir import TRACED_DTYPES, Extent
 from jitlab.messages import Message
 from jitlab.ops.random_draws import Address
 from jitlab.support import trees
@@ -43,7 +43,7 @@ class Read:
     place: Place
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
     # "lacks" (an attribute), "not own" (an attribute that its class has), "generator" (of random numbers)
-    # "typed" (a container that only gets something)
+    # "typed" (a container that only gets something), "steps" (one of which what it holds changes where it stands)
     # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,), (type, type)
     want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
@@ -365,8 +365,8 @@ def lookup_of(
     writer.distinct(writer.arrays, "array")
     writer.distinct(writer.containers, "object")
     writer.distinct(writer.generators, "object")
-    for one, other in apart:
-        writer.guard(f"{one} is {other}", "", partial(Change, "aliasing", one, "an object of its own", "another one, too"))
+    for together, path in apart:
+        writer.guard(together, "", partial(Change, "aliasing", path, "an object of its own", "another one, too"))
     for number_guard in number_guards:
         writer.number(*number_guard)
     for value_guard in value_guards:
@@ -488,6 +488,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {constants.name(want[2])}"
     if read.kind in ("number", "typed"):  # the names of a module are no container of the user's
         return f'{kind} or "__builtins__" in {name}' if want[0] is dict else kind
+    if read.kind == "steps":
+        return f"{kind} or not {constants.name(holds_only)}({name}, {want[1]!r}, {constants.name(want[2])})"
     if read.kind == "generator":
         return f"{kind} or type({name}._bit_generator) is not {constants.name(want[1])}"
     if read.kind == "equal":
@@ -508,6 +510,35 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         elif set(kinds) - {str}:  # 1 is equal to True
             keys += f" or tuple({constants.name(map)}({constants.name(type)}, {name})) != {constants.name(kinds)}"
     return f"{kind} or len({name}) != {want[1]}{keys}"
+
+
+#: What stands in a container that changes where it stands, without anybody's code.
+_STEPPED: dict[str, frozenset[type]] = {
+    "numbers": frozenset({bool, int, float, complex, str, *(dtype.type for dtype in TRACED_DTYPES)}),
+    "list": frozenset({list}), "set": frozenset({set}),
+}  # fmt: skip
+#: Of so many values each is looked at.
+MOST_LOOKED_AT = 1000
+
+
+def holds_only(x: Any, step: str, slot: tuple[Any, ...] | None) -> bool:
+    """Is what a list or dict holds (under this key, if one is given, or nothing) such?"""
+    return (slot is not None or len(x) <= MOST_LOOKED_AT) and _STEPPED[step].issuperset(map(type, held_by(x, slot)))
+
+
+def held_by(x: Any, slot: tuple[Any, ...] | None) -> Sequence[Any]:
+    """What it holds, under this key if one is given."""
+    if slot is None:
+        return list(x.values() if type(x) is dict else x)
+    try:
+        return [x[slot[0]]]
+    except (LookupError, TypeError):
+        return ()
+
+
+def holds(x: dict[Any, Any], value: Any) -> bool:
+    """Does it hold this very object?"""
+    return any(found is value for found in x.values())
 
 
 def _other(found: str, value: Any, constants: Constants) -> str:

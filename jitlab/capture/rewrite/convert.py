@@ -306,7 +306,7 @@ class Converter(FlowConverter):
     def _definition(self, node: ast.FunctionDef) -> ast.FunctionDef:
         inner, free, outer = bound_names(node.body)
         bound = inner | argument_names(node.args)
-        made = [] if self.scopes else _lists_of(node)
+        made = {} if self.scopes else _lists_of(node)
         if made:
             self.own_lists = effect_statements.own_lists(node, made)
         self.scopes.append(bound)
@@ -620,20 +620,21 @@ def _may_give(node: ast.Expr | ast.Assign | ast.AugAssign) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call)
     if isinstance(node, ast.AugAssign):
-        return isinstance(node.target, ast.Attribute)
+        return isinstance(node.target, (ast.Attribute, ast.Subscript)) or effect_statements.adds_items(node)
     return len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Subscript))
 
 
-def _lists_of(function: ast.FunctionDef) -> list[str]:
-    """The names under which a function makes lists, outside of its loops and branches."""
-    made = []
+def _lists_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The names under which a function makes lists and dicts, outside of its loops and branches, and how they are written."""
+    made: dict[str, ast.expr] = {}
     for part in function.body:
         if (isinstance(part, ast.Assign) and len(part.targets) == 1) or (isinstance(part, ast.AnnAssign) and part.value):
             target, value = part.targets[0] if isinstance(part, ast.Assign) else part.target, part.value
             pairs = [(target, value)]
             if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
                 pairs = list(zip(target.elts, value.elts, strict=True))
-            made += [name.id for name, item in pairs if isinstance(name, ast.Name) and isinstance(item, ast.List)]
+            kinds = ast.List, ast.Dict
+            made |= {name.id: item for name, item in pairs if isinstance(name, ast.Name) and isinstance(item, kinds)}
     return made
 
 

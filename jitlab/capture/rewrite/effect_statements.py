@@ -55,9 +55,29 @@ class Giving:
     values: list[ast.expr]
     later: ast.stmt
     is_text: bool  # a text is made of values
-    hashed: tuple[int, int] = 0, 0  # from which of the values to which are keys
+    hashed: tuple[int, ...] = ()  # which of the values are keys
     is_filled: bool = False  # the items of its value are given
     own: OwnList | None = None  # it appends to a list of which `own_lists` knows
+    slot: Any = None  # of an "item" and a step: the key, where that is a constant, in a tuple
+    step: str = ""  # what has to stand there already, or nothing: "numbers", "list", "set"
+    times: int = 1  # how often the receiver is read by its name
+    rebinds: bool = False  # `items += [x]` also stores what is there already
+
+
+class Told(NamedTuple):
+    """What converted code says of such a statement: as Giving has it."""
+
+    kind: str
+    attribute: str | None
+    keys: tuple[Any, ...]
+    builtins: tuple[str, ...]
+    is_text: bool
+    own: tuple[bool, bool] | OwnList | None
+    hashed: tuple[int, ...]
+    is_filled: bool
+    slot: tuple[Any, ...] | None
+    step: str
+    rebinds: bool
 
 
 class Augmented(ast.expr):
@@ -80,9 +100,19 @@ def giving(node: ast.stmt) -> Giving | None:
             return _taking(node, call, call.func)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         return _storing(node, node.targets[0])
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
-        return _augmenting(node, node.target)
+    if isinstance(node, ast.AugAssign):
+        if adds_items(node):
+            return _adding_items(node)
+        if isinstance(node.target, ast.Attribute):
+            return _augmenting(node, node.target)
+        if isinstance(node.target, ast.Subscript):
+            return _stepping(node, node.target)
     return None
+
+
+def adds_items(node: ast.AST) -> bool:
+    """`items += [x, y]`?"""
+    return isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, ast.List)
 
 
 def _printing(node: ast.Expr, call: ast.Call) -> Giving | None:
@@ -102,23 +132,83 @@ def _takes(name: str, call: ast.Call) -> bool:
 
 
 def _taking(node: ast.Expr, call: ast.Call, function: ast.Attribute) -> Giving | None:
-    found, name = _receiver(function.value), function.attr
+    parts, args, name = _Parts(), list[ast.expr](), function.attr
+    found, step, slot = _receiver(function.value), "", None
+    if found is None and isinstance(function.value, ast.Call):
+        if (chained := _found_or_made(function.value, name, parts)) is None:
+            return None
+        found, step, slot = chained
     if found is None:
         return None
-    parts, args, ends = _Parts(), [], [0]
+    ends = [len(parts.values)]
     for arg in call.args:
         args.append(parts.items(arg) if name in ("extend", "update") else parts.of(arg))
         ends.append(len(parts.values))
     keywords = [ast.copy_location(ast.keyword(k.arg, parts.of(k.value)), k) for k in call.keywords]
     func = ast.copy_location(ast.Attribute(found[3], name, ast.Load()), function)
     later = ast.copy_location(ast.Expr(ast.copy_location(ast.Call(func, args, keywords), call)), node)
-    made = parts.giving(name, found, later)
+    made = parts.giving("setdefault" if step else name, found, later)
     if made is not None:
-        made.hashed = 0, ends[_LOOKED_UP.get(name, 0)]
+        made.hashed = (*range(ends[0 if step else _LOOKED_UP.get(name, 0)]),)
+        made.step, made.slot = step, slot
     return made
 
 
+def _found_or_made(call: ast.Call, name: str, parts: _Parts) -> tuple[_Found, str, Any] | None:
+    """The receiver of `table.setdefault(key, []).append(x)`, with what stands under the key, and that as a slot."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "setdefault" or len(call.args) != 2 or call.keywords:
+        return None
+    found, (key, first) = _receiver(call.func.value), call.args
+    kind = ""
+    if isinstance(first, ast.List) and not first.elts and name in ("append", "extend", "insert"):
+        kind = "list"
+    elif isinstance(first, ast.Call) and isinstance(first.func, ast.Name) and first.func.id == "set" and name == "add":
+        kind = "" if first.args or first.keywords else "set"
+        parts.builtins.add("set")
+    if found is None or not kind:
+        return None
+    func = ast.copy_location(ast.Attribute(found[3], "setdefault", ast.Load()), call.func)
+    there = ast.copy_location(ast.Call(func, [parts.of(key), first], []), call)
+    return (*found[:3], there), kind, _slot(key)
+
+
+def _adding_items(node: ast.AugAssign) -> Giving | None:
+    """`items += [x]`: the list is the one that it was."""
+    found, parts = _receiver(node.target), _Parts()
+    if found is None:
+        return None
+    place: Any = copy.copy(found[3])
+    place.ctx = ast.Store()
+    later = ast.copy_location(ast.AugAssign(place, node.op, parts.items(node.value)), node)
+    made = parts.giving("append" if len(node.value.elts) == 1 else "extend", found, later)  # type: ignore[attr-defined]
+    if made is not None:
+        made.times = 0 if isinstance(node.target, ast.Name) else 1
+        made.rebinds = True
+    return made
+
+
+def _stepping(node: ast.AugAssign, target: ast.Subscript) -> Giving | None:
+    """`table[key] += v`: what a number there becomes."""
+    found, parts = _receiver(target.value), _Parts()
+    if found is None or _has(target.slice, ast.Slice):
+        return None
+    key = parts.of(target.slice)
+    keys = len(parts.values)
+    place = ast.copy_location(ast.Subscript(found[3], key, ast.Store()), target)
+    later = ast.copy_location(ast.AugAssign(place, node.op, parts.of(node.value)), node)
+    made = parts.giving("item", found, later)
+    if made is not None:
+        made.hashed, made.slot, made.step = (*range(keys),), _slot(target.slice), "numbers"
+    return made
+
+
+def _slot(key: ast.expr) -> tuple[Any, ...] | None:
+    return (key.value,) if isinstance(key, ast.Constant) else None
+
+
 def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
+    if isinstance(target, ast.Subscript) and (stepped := _step_of(node, target)) is not None:
+        return stepped
     parts, made = _Parts(), ast.copy_location(ast.Name(RECEIVER, ast.Load()), target)
     is_attribute = isinstance(target, ast.Attribute)
     value = parts.value(node.value) if is_attribute and not _is_text(node.value) else parts.of(node.value)
@@ -137,9 +227,69 @@ def _storing(node: ast.Assign, target: ast.expr) -> Giving | None:
     else:
         return None
     made_of = parts.giving(kind, found, ast.copy_location(ast.Assign([place], value), node))
-    if made_of is not None and kind == "item":
-        made_of.hashed = keys_from, len(parts.values)
+    if made_of is not None and isinstance(target, ast.Subscript):
+        made_of.hashed, made_of.slot = (*range(keys_from, len(parts.values)),), _slot(target.slice)
     return made_of
+
+
+def _step_of(node: ast.Assign, target: ast.Subscript) -> Giving | None:
+    """`table[key] = table[key] + v`, also of `table.get(key, 0)`, and `max(table[key], v)`: what a number there becomes."""
+    found, parts = _receiver(target.value), _Parts()
+    if found is None or _has(target.slice, ast.Slice):
+        return None
+    match node.value:
+        case ast.BinOp(left=one, right=other):
+            operands = [one, other]
+        case ast.Call(func=ast.Name(id=("max" | "min") as name), args=[one, other], keywords=[]):
+            operands = [one, other]
+            parts.builtins.add(name)
+        case _:
+            return None
+    keys = [_read_key(operand, target) for operand in operands]
+    if (keys[0] is None) is (keys[1] is None) or any(key is not None and _slot(key) != _slot(target.slice) for key in keys):
+        return None
+    hashed: list[int] = []
+    made: list[ast.expr] = []
+    for operand, key in zip(operands, keys, strict=True):
+        made.append(parts.of(operand) if key is None else _read_there(operand, key, found, parts, hashed))
+    at = len(parts.values)
+    place = ast.copy_location(ast.Subscript(found[3], parts.of(target.slice), ast.Store()), target)
+    if isinstance(node.value, ast.BinOp):
+        value: ast.expr = ast.BinOp(made[0], node.value.op, made[1])
+    else:
+        assert isinstance(node.value, ast.Call)
+        value = ast.Call(node.value.func, made, [])
+    later = ast.copy_location(ast.Assign([place], ast.copy_location(value, node.value)), node)
+    giving_of = parts.giving("item", found, later)
+    if giving_of is not None:
+        giving_of.hashed = *hashed, *range(at, len(parts.values))
+        giving_of.slot, giving_of.step, giving_of.times = _slot(target.slice), "numbers", 2
+    return giving_of
+
+
+def _read_key(node: ast.expr, target: ast.Subscript) -> ast.expr | None:
+    """The key of `table[key]` and `table.get(key, number)`, where `table` is the target's."""
+    match node:
+        case ast.Subscript(value=owner, slice=key):
+            pass
+        case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, ast.Constant(value=int() | float())]):
+            if node.keywords:
+                return None
+        case _:
+            return None
+    return key if ast.dump(owner) == ast.dump(target.value) else None
+
+
+def _read_there(node: ast.expr, key: ast.expr, found: _Found, parts: _Parts, hashed: list[int]) -> ast.expr:
+    """The same, of the receiver. `hashed` gets which of the values are its key."""
+    at = len(parts.values)
+    made = parts.of(key)
+    hashed += range(at, len(parts.values))
+    if isinstance(node, ast.Subscript):
+        return ast.copy_location(ast.Subscript(found[3], made, ast.Load()), node)
+    assert isinstance(node, ast.Call)
+    func = ast.copy_location(ast.Attribute(found[3], "get", ast.Load()), node.func)
+    return ast.copy_location(ast.Call(func, [made, node.args[1]], []), node)
 
 
 def _augmenting(node: ast.AugAssign, target: ast.Attribute) -> Giving | None:
@@ -292,13 +442,14 @@ def only_received(nodes: Sequence[ast.AST], passed_on: PassedOn = lambda call: (
         for part in trees.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 reads[part.id] += 1
-            elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
-                reads[part.target.id] += 1
-            elif isinstance(part, (ast.Expr, ast.Assign)):
+            elif isinstance(part, (ast.Expr, ast.Assign, ast.AugAssign)):
                 found = giving(part)
-                if found is not None and found.root is not None and found.attribute is None and found.kind != "attribute":
+                is_container = found is not None and found.attribute is None and found.kind != "attribute"
+                if found is not None and found.root is not None and is_container:
                     received.setdefault(found.root.id, []).append((found.keys, found.kind))
-                    uses_of[found.root.id] += 1
+                    uses_of[found.root.id] += found.times
+                elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+                    reads[part.target.id] += 1
             elif isinstance(part, ast.Call):
                 for name, uses in passed_on(part):
                     received.setdefault(name, []).extend(uses)
@@ -317,15 +468,16 @@ class OwnList(NamedTuple):
     is_read: bool
 
 
-def own_lists(function: ast.FunctionDef, made: Collection[str]) -> dict[str, OwnList]:
-    """Those local names that stand for a list which the function makes (as `made` says), appends to, returns, and looks into
-    where no loop around appends to it: nothing else reads or binds them, so that nobody can tell when something is appended."""
+def own_lists(function: ast.FunctionDef, made: Mapping[str, ast.expr]) -> dict[str, OwnList]:
+    """Those local names that stand for a list or dict which the function makes (as `made` says), gives something to, returns,
+    and (a list) looks into where no loop around appends to it: nothing else reads or binds them, so that nobody can tell when
+    it gets something. `items += [x]` of such a list becomes the call of its method."""
     stores: Counter[str] = Counter(argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg))
     reads: Counter[str] = Counter()
     uses: Counter[str] = Counter()
+    given: dict[str, list[Giving]] = {}
     returned: set[str] = set()
     looked_into: set[str] = set()
-    of_parts: set[str] = set()  # what is appended is made of values
     for part in [part for statement in function.body for part in trees.walk(statement)]:
         if isinstance(part, ast.Name):
             (reads if isinstance(part.ctx, ast.Load) else stores)[part.id] += 1
@@ -333,35 +485,90 @@ def own_lists(function: ast.FunctionDef, made: Collection[str]) -> dict[str, Own
             stores.update({name: 2 for name in _names_in(part)})  # what others bind or read is nobody's own
         elif isinstance(part, (ast.For, ast.While)):
             within = list(trees.walk(part))
-            appended = {root.id for x in within if (root := _appended(x)[0]) is not None}
-            both = {name for x in within for name in _looked_into(x) if name in appended}
+            filled = {root.id for x in within if (root := _filled(x)) is not None}
+            both = {name for x in within for name in _looked_into(x) if name in filled}
             stores.update(dict.fromkeys(both, 2))
         elif isinstance(part, ast.Return) and part.value is not None:
-            given = [item for item in _elements(part.value) if isinstance(item, ast.Name)]
-            for item in given:
+            names = [item for item in _elements(part.value) if isinstance(item, ast.Name)]
+            for item in names:
                 setattr(item, AS_IT_IS, True)
-            uses.update(item.id for item in given)
-            returned.update(item.id for item in given)
+            uses.update(item.id for item in names)
+            returned.update(item.id for item in names)
+        elif (root := _filled(part)) is not None:
+            found = giving(part)  # type: ignore[arg-type]
+            assert found is not None
+            setattr(root, AS_IT_IS, True)
+            stores[root.id] -= isinstance(root.ctx, ast.Store)
+            uses[root.id] += found.times
+            given.setdefault(root.id, []).append(found)
         else:
-            root, is_value = _appended(part)
-            if root is not None:
-                setattr(root, AS_IT_IS, True)
-                uses[root.id] += 1
-                of_parts.update(() if is_value else [root.id])
-            names = _looked_into(part)
-            uses.update(names)
-            looked_into.update(names)
-    own = [name for name in made if stores[name] == 1 and uses[name] == reads[name] and name not in looked_into & of_parts]
-    return {name: OwnList(name in returned, name in looked_into) for name in own}
+            names_in = _looked_into(part)
+            uses.update(names_in)
+            looked_into.update(names_in)
+    own = {
+        name: OwnList(name in returned, name in looked_into)
+        for name, display in made.items()
+        if stores[name] == 1 and uses[name] == reads[name]
+        and _is_only_filled(display, given.get(name, ()), name in returned, name in looked_into)
+    }  # fmt: skip
+    if any(found.rebinds for name in own for found in given.get(name, ())):
+        _AsMethods(own).visit(function)
+    return own
 
 
-def _appended(node: ast.AST) -> tuple[ast.Name | None, bool]:
-    """The list in `items.append(x)`, and whether `x` is one value; None for anything else."""
-    found = giving(node) if isinstance(node, ast.Expr) else None
-    if found is None or found.kind != "append" or found.attribute or found.keys:
-        return None, False
-    assert isinstance(found.later, ast.Expr) and isinstance(found.later.value, ast.Call)
-    return found.root, isinstance(found.later.value.args[0], ast.Name)
+def _filled(node: ast.AST) -> ast.Name | None:
+    """The container in `items.append(x)`, `table["a"].append(x)`, `table[k] = v`."""
+    if not isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign)):
+        return None
+    found = giving(node)
+    return None if found is None or found.attribute or found.kind == "attribute" else found.root
+
+
+def _is_only_filled(display: ast.expr, given: Sequence[Giving], is_returned: bool, is_read: bool) -> bool:
+    """Do these statements give something to what the display makes, and to nothing that others may have?"""
+    if is_read or not is_returned:
+        return isinstance(display, ast.List) and all(map(_appends_value if is_read else _appends, given))
+    if isinstance(display, ast.List):
+        return all(not found.keys and not found.step for found in given)
+    assert isinstance(display, ast.Dict)
+    inner = {key.value: value for key, value in zip(display.keys, display.values, strict=True) if isinstance(key, ast.Constant)}
+    steps = {found.step for found in given}
+    if steps & {"list", "set"}:  # what stands there was made by such a statement
+        return len(steps) == 1 and not display.keys and all(not found.keys for found in given)
+    deep = {found.keys[0] for found in given if found.keys}
+    if any(not isinstance(inner.get(key), ast.List) for key in deep) or any(len(found.keys) > 1 for found in given):
+        return False
+    over = [found for found in given if not found.keys]
+    return not deep or all(found.kind == "item" and found.slot is not None and found.slot[0] not in deep for found in over)
+
+
+def _appends(found: Giving) -> bool:
+    return found.kind == "append" and not found.keys and not found.step
+
+
+def _appends_value(found: Giving) -> bool:
+    """Is it one value that is appended, and not what is made of several?"""
+    call = found.later.value  # type: ignore[attr-defined]
+    items = call.elts if isinstance(call, ast.List) else call.args
+    return _appends(found) and isinstance(items[0], ast.Name)
+
+
+class _AsMethods(ast.NodeTransformer):
+    """`items += [x]` becomes `items.append(x)`, and `items += [x, y]` `items.extend([x, y])`: nothing is bound."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if not adds_items(node) or not isinstance(node.target, ast.Name) or node.target.id not in self.names:
+            return node
+        assert isinstance(node.value, ast.List)
+        is_one = len(node.value.elts) == 1
+        name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        setattr(name, AS_IT_IS, True)
+        func = ast.Attribute(name, "append" if is_one else "extend", ast.Load())
+        call = ast.Call(func, node.value.elts if is_one else [node.value], [])
+        return placed(ast.Expr(call), node)
 
 
 def _looked_into(node: ast.AST) -> list[str]:
@@ -427,11 +634,11 @@ def with_later(
     if found.kind == "attribute":
         assert isinstance(found.later, ast.Assign) and isinstance(found.later.targets[0], ast.Attribute)
         attribute = found.later.targets[0].attr = mangled(found.later.targets[0].attr)
-    told: Any = (
-        found.kind, attribute, found.keys, found.builtins, found.is_text, found.own and tuple(found.own), found.hashed,
-        found.is_filled,
+    told = Told(
+        found.kind, attribute, found.keys, found.builtins, found.is_text, found.own, found.hashed,
+        found.is_filled, found.slot, found.step, found.rebinds,
     )  # fmt: skip
-    what = ast.Constant(told)
+    what = ast.Constant(_plain(told))
     is_container = found.attribute is None and found.kind != "attribute"
     receiver = ast.Constant(None) if found.root is None else (root if is_container else visited)(found.root)
     asked = hook("gives_out", at, what, loads, receiver)
@@ -444,4 +651,9 @@ def with_later(
     return [placed(statement, at) for statement in made]
 
 
-__all__ = ["Giving", "OwnList", "Received", "giving", "only_received", "own_lists", "with_later"]
+def _plain(x: Any) -> Any:
+    """Tuples of their own kind, as tuples that code may hold."""
+    return tuple(map(_plain, x)) if isinstance(x, tuple) else x
+
+
+__all__ = ["Giving", "OwnList", "Received", "Told", "adds_items", "giving", "only_received", "own_lists", "with_later"]
