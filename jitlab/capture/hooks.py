@@ -523,6 +523,8 @@ def compared(sign: str, left: Any, right: Any) -> Any:
             return HOOKS.not_(found) if sign == "NotIn" else found
         return left in right if sign == "In" else left not in right
     if sign in ("Is", "IsNot") and isinstance(left, Tensor) and isinstance(right, Tensor):
+        for x in (left, right):
+            x.capture.before_leaving(x)
         same = staging.is_same_array(left, right)
         return HOOKS.not_(same) if sign == "IsNot" else same
     if sign in ("Is", "IsNot"):

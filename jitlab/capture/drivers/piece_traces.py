@@ -279,6 +279,8 @@ class CellStructure(Structure):
             raise EndPiece("value", "makes", what="an iterator")
         if hasattr(type(x), "__enter__"):  # it is entered once
             raise EndPiece("value", "makes", what="a context manager")
+        if isinstance(x, Tensor) and self.cell.putting is not None and self.cell.putting.is_of_field(x):
+            raise EndPiece("effect", "keeps_given")
         if isinstance(x, Tensor) and _is_copy_of_part(x._cell):
             raise EndPiece("effect", "keeps_view")
         if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:

@@ -617,7 +617,7 @@ class CellCapture(ObjectsOfTheUser):
 
     def before_write(self, cell: Cell) -> None:
         super().before_write(cell)
-        if self.putting is not None and self.putting.copied:
+        if self.putting is not None and (self.putting.copied or self.putting.field_reads):
             self.putting.before_write(cell)
         if any(part() is not None for part in cell.parts):
             raise EndPiece("effect", "writes_viewed")

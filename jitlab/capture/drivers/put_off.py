@@ -49,6 +49,7 @@ from .turns import (
     at_root,
     blocks_of_turn,
     in_loop,
+    is_field,
     is_handed_on,
     may_log,
     started_as,
@@ -133,6 +134,7 @@ class PutOff:
     #: By the ids of containers, what was put into them: under which constant key, what has to be there, and is it a number?
     puts: dict[int, list[tuple[tuple[Any, ...] | None, str, bool]]] = field(default_factory=dict)
     holders: dict[int, Receiver] = field(default_factory=dict)  # by their ids, dicts whose lists or sets got something
+    field_reads: dict[int, Cell] = field(default_factory=dict)  # by their ids, what stands for arrays that attributes held
     nodes: dict[tuple[int, str], Node] = field(default_factory=dict)  # of numbers stored outside of all blocks
     #: By object and name, attributes that loops store and read, which a turn takes from the one before, and of which type they
     #: have to be. What is learnt of them stays when a body is traced again.
@@ -224,8 +226,11 @@ class PutOff:
         key, looked_at = (id(owner), name), self._looked_at()
         if key in self.carried or {key, (id(owner), "__dict__")}.isdisjoint(looked_at):
             return
-        if key in looked_at and is_number(self.stored.get(key, getattr(owner, name, None))):
-            self.carry(key)
+        if key in looked_at:
+            now = self.stored.get(key, NOTHING_STORED)
+            now = getattr(owner, name, None) if now is NOTHING_STORED else now
+            if is_number(now) or is_field(now) or type(now) is np.ndarray:
+                self.carry(key)
         raise self._refusal("attribute", owner)
 
     def carry(self, key: tuple[int, str], kind: LeafType | None = None) -> None:
@@ -234,9 +239,9 @@ class PutOff:
         raise Again(self.capture.tracers[0])
 
     def _store_field(self, owner: Any, name: str, value: Any) -> None:
-        """A number is stored under an attribute, in a block. Raises Unlogged where it cannot be carried."""
+        """A number, or in a loop an array, is stored under an attribute. Raises Unlogged where it cannot be carried."""
         key, field = (id(owner), name), self.stored.get((id(owner), name))
-        mine = number_type(value)
+        mine = self._field_type(value)
         try:
             if not isinstance(field, Field):
                 field = self._begun(owner, name, None if in_loop(self.capture) else mine)
@@ -244,13 +249,15 @@ class PutOff:
         except Mismatch:
             raise Unlogged from None
         if both != field.kind:
+            if not mine.is_scalar:
+                raise Unlogged
             if not in_loop(self.capture):
                 raise Unlogged
             self.carry(key, both)
         field.write(value)
 
     def _begun(self, owner: Any, name: str, other: LeafType | None = None) -> Field:
-        """The number that stands for an attribute in blocks from now on. `other`: of a value that it has to hold, too."""
+        """What stands for an attribute in blocks from now on. `other`: of a value that it has to hold, too."""
         capture, key = self.capture, (id(owner), name)
         capture.effects.undo.append(partial(self.rollback, self.mark()))
         first = self.stored.get(key, NOTHING_STORED)
@@ -258,10 +265,50 @@ class PutOff:
             if not hasattr(owner, name):
                 raise Unlogged
             first = capture.load_attribute(getattr(owner, name), owner, name)
-        kind = self.carried.get(key) or number_type(first)
+        kind = self.carried.get(key) or self._field_type(first)
         made = Field(capture, first, self.nodes.get(key), kind if other is None else joined(kind, other, kinds=True))
         self.stored[key], self.owners[id(owner)] = made, owner
         return made
+
+    def _field_type(self, x: Any) -> LeafType:
+        """The type of what an attribute holds in blocks. Raises Unlogged."""
+        if in_loop(self.capture) and is_field(x):
+            return leaf_type(x)
+        return number_type(x)
+
+    def _read_field(self, key: tuple[int, str], field: Field) -> Any:
+        """What an attribute holds. Of an array the values: it is nobody's to keep or to write into, unless it is the one that
+        a loop stored last, behind it."""
+        found = field.read()
+        if field.kind.is_scalar:
+            return found
+        if not self.capture.blocks and self._is_stored_by_each_turn(*key):
+            owner, name = self.owners[key[0]], key[1]
+            self.effects.append(Effect(_storing(name), (owner, found), dict(self.capture.assigned), "attribute", None))
+            self.stored[key] = found
+            return found
+        self.field_reads[id(found._cell)] = found._cell
+        return found
+
+    def _is_stored_by_each_turn(self, number: int, name: str) -> bool:
+        """Has each turn of the loop that ended last stored something under the attribute?"""
+        turns = self.effects[-1] if self.effects else None
+        if not isinstance(turns, Turns) or not turns.goes_on():
+            return False
+        logs = [
+            log for log in turns.logs for function, given, kind, _ in log.given
+            if kind == "attribute" and name in function.__code__.co_names
+            and isinstance(given[0], Same) and id(given[0].value) == number
+        ]  # fmt: skip
+        return bool(logs) and all(log.is_full and type(log.capacity) is int and log.capacity > 0 for log in logs)
+
+    def is_of_field(self, x: Any) -> bool:
+        """Is it, or may it be, an array that an attribute held in a loop?"""
+        if not self.field_reads or not isinstance(x, (Tensor, Cell)):
+            return False
+        cell = x._cell if isinstance(x, Tensor) else x
+        whole = cell.parts_of() if cell.parts_of is not None else None
+        return cell.memory is not None or any(id(found) in self.field_reads for found in (cell, whole))
 
     def _looked_at(self) -> set[Any]:
         """Attributes that were read, or hold what got something, and containers that hold what did."""
@@ -452,7 +499,7 @@ class PutOff:
             return False
         is_new = any(cell.home is made.graph for made in blocks_of_turn(self.capture)) and not is_handed_on(self.capture, cell)
         is_plain = all(found is None for found in (cell.memory, cell.kinds, cell.strides, cell.parts_of))
-        if not (is_new and is_plain) or x._path or cell.readonly or id(cell) in self.of_turns:
+        if not (is_new and is_plain) or x._path or cell.readonly or id(cell) in self.of_turns or self.is_of_field(x):
             raise Unlogged
         self.of_turns[id(cell)] = cell
         self.given.append((cell, at_root(self.capture, cell)))
@@ -493,14 +540,15 @@ class PutOff:
         after = self.capture.root.nodes[self.copied_from :]
         value = at_root(self.capture, cell)
         may_be = isinstance(value.op, Item) and not cell.written and any(value is node for node in after)
-        if id(cell) in self.copied or may_be or cell.memory is not None or cell.parts_of is not None:
+        is_copied = self.copied and (id(cell) in self.copied or may_be or cell.memory is not None or cell.parts_of is not None)
+        if is_copied or self.is_of_field(cell):
             raise EndPiece("effect", "writes_after")
 
     def before_leaving(self, x: Any) -> None:
         """A block gives x, which is what an iteration takes from the one before, or what follows."""
         cell = x._cell if isinstance(x, Tensor) else None
         whole = cell.parts_of() if cell is not None and cell.parts_of is not None else None
-        if any(id(found) in self.of_turns for found in (x, cell, whole)) or id(x) in self.filled:
+        if any(id(found) in self.of_turns for found in (x, cell, whole)) or id(x) in self.filled or self.is_of_field(x):
             raise EndPiece("effect", "keeps_given")
         if isinstance(x, (list, tuple, dict)):
             for item in x.values() if isinstance(x, dict) else x:
@@ -570,7 +618,7 @@ class PutOff:
             raise EndPiece("effect", "reads_given", owner=a_kind(owner))
         if is_turn and value is not NOTHING_STORED:
             self.found.add(key)
-        return value.read() if isinstance(value, Field) else value
+        return self._read_field(key, value) if isinstance(value, Field) else value
 
     def before_reading(self, container: Any) -> None:
         if id(container) in self.changed or any(holds(found.value, container) for found in self.holders.values()):
@@ -653,6 +701,14 @@ def number_type(x: Any) -> LeafType:
     if not is_number(x):
         raise Unlogged
     return leaf_type(x)
+
+
+def _storing(name: str) -> types.FunctionType:
+    def store(owner: Any, value: Any) -> None:
+        setattr(owner, name, value)
+
+    assert isinstance(store, types.FunctionType)
+    return store
 
 
 def _gives_items(kind: str, x: Any) -> bool:

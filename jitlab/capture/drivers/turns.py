@@ -95,14 +95,14 @@ Made = Logged | Same | Together
 
 
 class Field:
-    """A number that blocks store, under an attribute or a key: what a turn stores the next one reads. `kind`: its type."""
+    """A number or an array that blocks store, under an attribute: what a turn stores the next one reads. `kind`: its type."""
 
     def __init__(self, capture: CellCapture, first: Any, node: Node | None, kind: LeafType) -> None:
         """`first`: what is there, of which `node` is the value where it was computed."""
         self.kind = kind
         if not isinstance(first, Tensor):
             check_exact(capture, first, kind)
-        elif leaf_type(first).dtype != kind.dtype:
+        elif leaf_type(first).dtype != kind.dtype or (kind.type.shape and not is_field(first, kind)):
             raise Unlogged
         if isinstance(first, Number) and kind.weak is int:  # what grows by small steps stays below 64 bits
             if not _is_small(first.value):
@@ -134,6 +134,15 @@ class Field:
         if self.which is not None:
             self.which.write((), kind_node(value))
         self.value.write((), fitted(leaf_node(value), self.kind))
+
+
+def is_field(x: Any, kind: LeafType | None = None) -> bool:
+    """Is it an array, of this type, that a loop may carry under an attribute?"""
+    if not isinstance(x, Tensor) or x.is_scalar or not x.type.shape:
+        return False
+    cell, mine = x._cell, leaf_type(x)
+    is_plain = all(found is None for found in (cell.memory, cell.kinds, cell.strides, cell.parts_of, mine.strides))
+    return is_plain and not (x._path or mine.among) and (kind is None or leaves.is_same_type(mine, kind, kinds=True))
 
 
 def _is_small(value: int) -> bool:
@@ -400,6 +409,6 @@ def _together(kind: type, readers: list[Reader], keys: Sequence[Any], values: Se
 
 
 __all__ = [
-    "Field", "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_handed_on",
-    "may_log", "started_as",
+    "Field", "Log", "Logged", "Same", "Together", "Turns", "Unlogged", "at_root", "blocks_of_turn", "in_loop", "is_field",
+    "is_handed_on", "may_log", "started_as",
 ]  # fmt: skip
