@@ -335,6 +335,35 @@ def own_index_before_a_write(x, d):
     return items
 
 
+def own_of_all_kinds(x, d):
+    info = {"n": 0, "done": False, "sums": []}
+    for _ in range(20):
+        x = x * 0.5
+        info["n"] += 1
+        info["sums"].append(x.sum())
+        if x.sum() < 0.5:
+            info["done"] = True
+            break
+    return x, info
+
+
+def stops_early(x, d):
+    best, wait, history = float("inf"), 0, {"loss": [], "best": []}
+    for k in range(30):
+        loss = float(np.abs(x - k).sum())
+        history["loss"].append(loss)
+        if loss < best:
+            best, wait = loss, 0
+            history["best"].append(k)
+        else:
+            wait += 1
+            if wait >= 3:
+                break
+        x = x * 0.5
+    history["turns"] = k
+    return x, best, history
+
+
 def own_of_others(x, d):
     inner = []
     h = {"loss": inner, "n": 0}
@@ -364,18 +393,51 @@ def own_groups_of_others(x, d):
     return g, x
 
 
+def of_two_levels(x, d):
+    for k in range(20):
+        x = x + 1
+        d["deep"]["list"].append(x.sum())
+        d["deep"]["n"] += 1
+        d["deep"]["last"] = k
+        d["n"] += 1
+    d["deep"]["list"].append(0)
+    return x
+
+
+def of_two_levels_exchanged(x, d):
+    for k in range(20):
+        x = x + 1
+        d["deep"]["list"].append(x.sum())
+        d["deep"]["list"] = [k] if k == 10 else []
+        d["deep"]["n"] += 1
+    return x
+
+
+def of_two_levels_by_any_key(x, d):
+    for k in range(20):
+        x = x + 1
+        d["deep"]["list"].append(x.sum())
+        d["deep"]["list" if k == 10 else "n"] = []
+    d["deep"]["list"].append(1)
+    return x
+
+
 def start():
-    return {"n": 0, "sum": 0, "best": 0.0, "low": 9.0, "half": 3, "list": [], "odd": 0, "even": 1.5}
+    deep = {"list": [], "n": 0}
+    return {"deep": deep, "n": 0, "sum": 0, "best": 0.0, "low": 9.0, "half": 3, "list": [], "odd": 0, "even": 1.5}
 
 
 STRAIGHT = (
     adds, adds_there_or_nothing, adds_global, adds_to_lists, adds_by_traced_key, misses, divides_by_nothing, reads_behind,
     of_other_kinds_between, of_other_kinds_behind, holds_what_is_read,
 )  # fmt: skip
-TURNS = (counts, counts_by_data, groups, grows, misses_in_a_turn, divides_in_a_turn, large, other_kinds_in_turns)
+TURNS = (
+    counts, counts_by_data, groups, grows, misses_in_a_turn, divides_in_a_turn, large, other_kinds_in_turns,
+    of_two_levels, of_two_levels_exchanged, of_two_levels_by_any_key,
+)  # fmt: skip
 OWN = (
     own_counts, own_counts_from, own_histories, own_groups, own_table, own_list, own_list_read, own_misses,
-    own_misses_before_a_write, own_index_before_a_write, own_of_others,
+    own_of_all_kinds, stops_early, own_misses_before_a_write, own_index_before_a_write, own_of_others,
     own_exchanged, own_groups_of_others,
 )  # fmt: skip
 
@@ -421,9 +483,9 @@ def test_counts_are_what_python_counts(function):
         assert outcome(compiled, x.copy(), mine) == outcome(function, x.copy(), others)
 
 
-@pytest.mark.parametrize("function", [*STRAIGHT[:5], *TURNS[:4], *OWN[:7]])
+@pytest.mark.parametrize("function", [*STRAIGHT[:5], *TURNS[:4], *OWN[:7], own_of_all_kinds, stops_early, of_two_levels])
 def test_they_cut_nothing(function):
-    numbers = {key: value for key, value in start().items() if key != "list"} | {4.0: 1}
+    numbers = {key: value for key, value in start().items() if key not in ("list", "deep")} | {4.0: 1}
     d = {} if function is groups else numbers if function in (adds_by_traced_key, counts, counts_by_data) else start()
     report = jl.explain(jl.jit(function), np.array([1.0, 2.0, 3.0]), d)
     assert {statement.reason.code for statement in report.statements} <= {"put_off"}

@@ -472,11 +472,11 @@ def if_jump(
     """`if` on a traced value with a jump in it, and what follows it in its block."""
     capture = capture_of(test)
     node = condition(test)
+    variables = variables or Variables(then, orelse, rest)
     if isinstance(node, bool):
         side = then if node else orelse
         outcome = None if side is None else left(side)
-        return follow(outcome, rest, assigned, leave) if rest is not None else outcome
-    variables = variables or Variables(then, orelse, rest)
+        return follow(outcome, rest, assigned, leave, variables) if rest is not None else outcome
     before = variables.values(assigned)
     done = len(capture.effects.undo)
     wanted = list(dict.fromkeys((*live, *leave)))
@@ -509,7 +509,7 @@ def if_jump(
                 return the_other(capture, node, bodies[1 - left_out], left_out, done)
             return _joined(capture, node, sides, leave, before, variables)
     outcome = _joined(capture, node, sides, wanted if rest is not None else leave, before, variables)
-    return outcome if rest is None else follow(outcome, rest, assigned, leave)
+    return outcome if rest is None else follow(outcome, rest, assigned, leave, variables)
 
 
 def _joined(

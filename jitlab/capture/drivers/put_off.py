@@ -124,7 +124,7 @@ class PutOff:
     given: list[tuple[Cell, Node]] = field(default_factory=list)  # arrays that were given, and what they held
     containers: list[tuple[Any, tuple[Any, ...]]] = field(default_factory=list)  # the program's own that were given, with items
     first_node: int = 0
-    found: set[Any] = field(default_factory=set)  # what receivers were found by: attributes, and containers that hold them
+    found: set[Any] = field(default_factory=set)  # what receivers were found by: attributes, containers that hold them, keys
     of_turns: dict[int, Any] = field(default_factory=dict)  # by their ids, what turns made and gave: nobody else may get it
     filled: dict[int, list[Any]] = field(default_factory=dict)  # by their ids, lists of the call's own that got something
     inside: dict[int, list[Any]] = field(default_factory=dict)  # those of them that nobody gets
@@ -174,7 +174,7 @@ class PutOff:
         first = receiver
         if not isinstance(receiver, Receiver):
             first = self._held(receiver, told.attribute) if told.attribute else None
-        if first is None or (container := self._receives(first, told.keys, told.kind)) is None:
+        if first is None or (container := self._receives(first, told)) is None:
             return None
         if told.step and not self._steps(container, told):
             return None
@@ -189,7 +189,7 @@ class PutOff:
         found, (is_returned, is_read) = under(receiver, told.keys), told.own
         if (self.capture.blocks and not may_log(self.capture)) or type(found) not in RECEIVERS[told.kind]:
             return None
-        if told.step == "numbers" and not all(map(is_number, found.values() if type(found) is dict else found)):
+        if told.step == "numbers" and not all(map(is_number, held_by(found, told.slot))):
             return None
         if not is_returned:
             self.inside[id(receiver)] = receiver
@@ -328,26 +328,36 @@ class PutOff:
         self.found.add((id(owner), name))
         return Receiver(value, Place(f"{place.code}.{name}", lambda: value, "attribute"), f"{type(owner).__name__}.{name}")
 
-    def _receives(self, first: Receiver, keys: tuple[Any, ...], kind: str) -> Receiver | None:
-        """A container that is found by these keys, one in the other, if it may get something; what it is becomes guards."""
+    def _receives(self, first: Receiver, told: Told) -> Receiver | None:
+        """A container that is found by keys, one in the other, if it may get something; what it is becomes guards."""
         found, levels = first, [first]
-        for key in keys:
+        for key in told.keys:
             value, is_dict = found.value, type(found.value) is dict
-            if id(value) in self.changed or not (key in value if is_dict else type(value) is list and _is_index(key, value)):
+            is_there = key in value if is_dict else type(value) is list and _is_index(key, value)
+            if self._may_replace(value, key) or not is_there:
                 return None
             place = found.place.item(key, self.capture.constants.text(key))
             found = Receiver(value[key], place, f"{found.text}[{key!r}]")
             levels.append(found)
         if any(type(level.value) not in RECEIVING or self._is_read(level.value) for level in levels):
             return None
-        if type(found.value) not in RECEIVERS[kind] or (in_loop(self.capture) and id(found.value) in self.found):
+        if type(found.value) not in RECEIVERS[told.kind]:
             return None
+        if in_loop(self.capture) and id(found.value) in self.found:  # the next turn finds other containers in it
+            if told.slot is None or (id(found.value), told.slot) in self.found:
+                return None
         self.found.update(id(level.value) for level in levels[:-1])
+        self.found.update((id(level.value), (key,)) for level, key in zip(levels, told.keys, strict=False))
         for n, level in enumerate(levels):
             self.capture.received_under((id(level.value), f"receiver {n} {level.place.code}"), level)
         self.capture.keep.append(found.value)
         self.changed[id(found.value)] = found
         return found
+
+    def _may_replace(self, container: Any, key: Any) -> bool:
+        """May something else stand under this key, by what was put into the container?"""
+        puts = self.puts.get(id(container), [(None, "", False)])
+        return id(container) in self.changed and any(slot is None or slot[0] == key for slot, _, _ in puts)
 
     def _steps(self, found: Receiver, told: Told) -> bool:
         """What stands in a container, or under the constant key, is such that nobody's code runs when it changes."""
