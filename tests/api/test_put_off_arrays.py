@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from tests.cell_runs import run_cell
 from tests.faults.events import at_event
 
 
@@ -305,14 +306,48 @@ def makes_it(s, x):
     return s.u, s.v, s
 
 
+def two_at_once(s, x):
+    for _ in range(20):
+        s.v, s.n = s.v + 0.1 * x, s.n + 1
+    return s.v.sum()
+
+
+def exchanges(s, x):
+    for _ in range(5):
+        s.v, s.u = s.u, s.v
+        s.v, s.u = s.u + x, s.v * 2
+    return s.v, s.u, s
+
+
+def exchanges_once(s, x):
+    y = x * 2
+    s.v, s.u = s.u, s.v
+    s.m, y, s.n = y, s.m, s.n + 1
+    return y, s
+
+
+def raises_at_the_second(s, x):
+    y = x * 2
+    s.v, s.u = y, [1, 2][int(s.n) + 2]
+    return y
+
+
+def items_and_attributes(s, x):
+    table = {}
+    for k in range(20):
+        s.n, table["k"], y = k, k, x * k
+        s.m, s.history = s.m + y, s.history + [k]
+    return table, s
+
+
 PROGRAMS = [
     relaxes, gives_it, gives_a_view, adam, by_a_method, with_the_one_before, in_turns_of_turns, twice, shows, sometimes, never,
     until, while_large, no_turns, keeps_one, keeps_the_last_but_one, collects, stores_twice, asks_which, writes_into_it,
     writes_before, steps_in_place, writes_behind, writes_what_it_was, writes_the_argument, stored_and_written, carried_too,
     written_through_a_view, chosen, grows, of_another_type, becomes_a_number, begins_as_none, transposed, raises_in_a_turn,
-    looks_at_all, makes_it,
+    looks_at_all, makes_it, two_at_once, exchanges, exchanges_once, raises_at_the_second, items_and_attributes,
 ]  # fmt: skip
-WHOLE = (relaxes, gives_it, adam, by_a_method, with_the_one_before, in_turns_of_turns, twice, shows)
+WHOLE = (relaxes, gives_it, adam, by_a_method, with_the_one_before, in_turns_of_turns, twice, shows, two_at_once)
 
 
 def digits(x):
@@ -370,6 +405,22 @@ def test_what_stands_under_an_attribute(program, kind):
         x = np.linspace(0.5, 2, 4) + n % 3
         found, wanted = outcome(traced, mine, x.copy()), outcome(program, theirs, x.copy())
         assert found == wanted, n
+
+
+@pytest.mark.parametrize("source", [
+    "s.v, y = s.u * 2, s.v\nz = y + 1\n", "s.v, s.u = s.u, s.v\ns.v[0] = 9\n",
+    "for k in range(9):\n    s.v, s.n = s.v + x, k\n",
+    "s.n, x = x.sum(), x * 2\nprint(s.n)\n", "for k in range(9):\n    s.v = s.v + x\ny = s.v\n",
+])  # fmt: skip
+def test_cells(source):
+    found = []
+    for run in (lambda source, names: run_cell(source, names, "<arrays>"), lambda source, names: exec(source, names)):
+        names, text = {"s": State(), "x": np.linspace(0.5, 2, 4)}, io.StringIO()
+        with contextlib.redirect_stdout(text):
+            for _ in range(3):
+                run(source, names)
+        found.append((digits([names.get(name) for name in "sxyzk"]), text.getvalue()))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("start", STARTS)

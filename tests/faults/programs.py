@@ -217,6 +217,41 @@ def f(x):
         raise
     return result, log[0], log[1], log[2], table["y"], table["w"], last[0], float(len(log) + len(seen) + model.n + model.done)
 """
+COUNTS = """
+table, counts, groups = {}, {}, {}
+
+class Model:
+    pass
+model = Model()
+
+@HOW
+def g(x):
+    own = {"n": 0, "sums": []}
+    for i in range(12):
+        x = np.sin(x) + K
+        table["log"] += [i]
+        table["n"] += 1
+        counts[i % 2] = counts.get(i % 2, 0) + 1
+        groups.setdefault(i % 3, []).append(i)
+        model.v = model.v + 1
+        own["n"] += 1
+        own["sums"] += [x.sum()]
+    return x, own["n"], np.array(own["sums"]), model.v * 1
+
+def f(x):
+    table.clear(), groups.clear(), counts.clear(), table.update(n=0, log=[])
+    model.v = np.zeros(3)
+    try:
+        result = g(x)
+    except BaseException:
+        seen = len(table["log"]), table["n"], sum(counts.values()), sum(map(len, groups.values())), model.v[0]
+        assert sorted(seen, reverse=True) == list(seen) and seen[-1] >= seen[0] - 1, f"not what Python leaves: {seen}"
+        assert table["log"] == list(range(seen[0])) and (model.v == model.v[0]).all()
+        assert not vars(model).keys() - {"v"} and type(model.v) is np.ndarray
+        raise
+    assert table["n"] == 12 and len(groups) == 3
+    return result
+"""
 PUT_OFF_IN_A_LOOP = """
 import io
 from tests.faults.programs import print_into
@@ -338,6 +373,8 @@ KINDS = [
     Kind("jit put off by methods in pieces", JIT, PUT_OFF_BY_METHODS.replace("CUT", "[].sort()"), _vectors, 0),
     Kind("jit put off in a loop", JIT, PUT_OFF_IN_A_LOOP, _vectors, 0),
     Kind("jit put off in a loop often", JIT, PUT_OFF_IN_A_LOOP, _often, 0),
+    Kind("jit counts", JIT, COUNTS, _vectors, 0),
+    Kind("jit counts often", JIT, COUNTS, _often, 0),
     Kind("jit lists", JIT, LISTS, _vectors, 0),
     Kind("jit lists often", JIT, LISTS, _often, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),

@@ -517,7 +517,17 @@ class Converter(FlowConverter):
         return self._put_off(node) or self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        return self._put_off(node) or self._assignment(node)
+        return self._put_off(node) or self._one_by_one(node) or self._assignment(node)
+
+    def _one_by_one(self, node: ast.Assign) -> list[ast.stmt] | None:
+        """`a.b, c = v, w` as statements of which each may be put off: all values are there before the first store."""
+        pairs = effect_statements.stores_of_values(node)
+        if pairs is None:
+            return None
+        names = [f"{ADDED}value_{n}" for n in range(len(pairs))]
+        made = [ast.Assign([ast.Name(name, ast.Store())], value) for name, (_, value) in zip(names, pairs, strict=True)]
+        made += [ast.Assign([target], ast.Name(name, ast.Load())) for name, (target, _) in zip(names, pairs, strict=True)]
+        return self.block([placed(statement, node) for statement in made])
 
     def _put_off(self, node: ast.Expr | ast.Assign | ast.AugAssign) -> list[ast.stmt] | None:
         """Such a statement may be done after what is captured behind it."""

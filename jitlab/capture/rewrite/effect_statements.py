@@ -305,6 +305,18 @@ def _augmenting(node: ast.AugAssign, target: ast.Attribute) -> Giving | None:
     return parts.giving("attribute", (target.value, None, (), made), later)
 
 
+def stores_of_values(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]] | None:
+    """The targets of `a.b, c = v, w`, each with its value, where one of them is an attribute; None for anything else."""
+    (target, *others), value = node.targets, node.value
+    if others or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple) or len(target.elts) != len(value.elts):
+        return None
+    if not all(isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) for part in target.elts):
+        return None
+    is_plain = not any(isinstance(part, ast.Starred) for part in value.elts)
+    has_attribute = any(isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) for part in target.elts)
+    return list(zip(target.elts, value.elts, strict=True)) if is_plain and has_attribute else None
+
+
 #: The name of a receiver, an attribute, keys, and the expression over RECEIVER.
 _Found = tuple[ast.Name, str | None, tuple[Any, ...], ast.expr]
 
@@ -656,4 +668,7 @@ def _plain(x: Any) -> Any:
     return tuple(map(_plain, x)) if isinstance(x, tuple) else x
 
 
-__all__ = ["Giving", "OwnList", "Received", "Told", "adds_items", "giving", "only_received", "own_lists", "with_later"]
+__all__ = [
+    "Giving", "OwnList", "Received", "Told", "adds_items", "giving", "only_received", "own_lists", "stores_of_values",
+    "with_later",
+]  # fmt: skip
