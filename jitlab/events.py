@@ -225,7 +225,20 @@ class FunctionCalled(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterRan(TraceEvent):
+class WorkEvent(TraceEvent):
+    """Work of a trace; `processor_ns`: for how long the process had a processor meanwhile, on all of them together (0: not
+    known)."""
+
+    processor_ns: int = 0
+
+    @property
+    def work_ns(self) -> int:
+        """What it took, without the time for which other programs had the processor."""
+        return min(self.duration_ns, self.processor_ns or self.duration_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRan(WorkEvent):
     """One launch of a cluster ended; `kernels_ns` has a time for each of its kernels, in order, when they were timed."""
 
     kind: ClassVar[str] = "cluster-ran"
@@ -235,7 +248,7 @@ class ClusterRan(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostOperationRan(TraceEvent):
+class HostOperationRan(WorkEvent):
     """NumPy ran one operation between clusters."""
 
     kind: ClassVar[str] = "host-operation-ran"
@@ -455,6 +468,10 @@ Taker = Callable[[Batch], None]
 WAIT_NS, WAITING = 250_000_000, 5000
 
 
+#: What this process has had of the processors so far, by a clock that tells microseconds; where there is none it stands still.
+processor_ns = time.process_time_ns if time.get_clock_info("process_time").resolution <= 1e-6 else int
+
+
 def active() -> bool:
     """Is anybody listening?"""
     return bool(_listeners) and not _muted.get()
@@ -526,10 +543,11 @@ def _of_row(row: Row) -> Event:
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
         )
     (launch,) = about.launches
-    ticks = context[-1 - len(launch.kernels) :].tolist()
+    processor_ns, *ticks = context[-2 - len(launch.kernels) :].tolist()
     return ClusterRan(
         cell=cell, function=about.function, trace=about.trace, cluster=launch.cluster, start_ns=start, duration_ns=duration,
         kernels_ns=native_call_log.divided(duration, ticks, launch.kernels), scratch_bytes=launch.scratch_bytes,
+        processor_ns=processor_ns,
     )  # fmt: skip
 
 

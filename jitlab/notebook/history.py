@@ -15,7 +15,7 @@ from jitlab.report.store.baselines import Baseline, read_baseline, taken_here, w
 from jitlab.report.store.comparing import RunComparison, compared, with_runs_needed
 from jitlab.report.store.runs import headline, pooled, source_digest
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.support.statistics import FEWEST
+from jitlab.support.statistics import FEWEST_APART
 
 if TYPE_CHECKING:
     from jitlab.report import Report
@@ -235,8 +235,8 @@ class History:
 def _newer_side(runs: list[Json], begin: int) -> int:
     """Where the newer side begins: a cell that calls once gives one sample a run, so older runs of the same plan join it until
     there are enough to compare with."""
-    while begin > 1 and sum(len(facts["samples"]) for facts in runs[begin:]) < FEWEST:
-        if runs[begin - 1]["fingerprint"] != runs[-1]["fingerprint"]:
+    while begin > 1 and sum(len(facts["samples"]) for facts in runs[begin:]) < FEWEST_APART:
+        if any(runs[begin - 1][key] != runs[-1][key] for key in ("source", "fingerprint")):
             break
         begin -= 1
     return begin
@@ -245,9 +245,9 @@ def _newer_side(runs: list[Json], begin: int) -> int:
 def _runs_needed(runs: list[Json], sides: Callable[[list[Json]], tuple[Json, Json]]) -> int | None:
     """How many more runs like the newest it takes until both sides have samples enough; None: no number of them does."""
     like = {**runs[-1], "error": None, "samples": runs[-1]["samples"] or [1.0]}
-    for more in range(1, 2 * FEWEST + 1):
+    for more in range(1, 2 * FEWEST_APART + 1):
         before, after = sides(runs + [{**like, "run": like["run"] + n + 1} for n in range(more)])
-        if min(len(before["samples"]), len(after["samples"])) >= FEWEST:
+        if min(len(before["samples"]), len(after["samples"])) >= FEWEST_APART:
             return more
     return None
 

@@ -7,6 +7,7 @@ import time
 
 PROCESSORS = "/proc/stat"  # Linux; elsewhere nobody knows
 LEAST_SECONDS = 0.05  # the system counts in steps of 10 ms
+MOST_SECONDS = 10.0  # what was before that long ago says nothing of now
 
 Reading = tuple[float, float, float]
 
@@ -20,27 +21,31 @@ class Load:
         self._began = _recent()
 
     def others(self) -> float | None:
-        """The share of all processors' time since then that other processes took, 0 to 1; None where it is not known."""
+        """The share of all processors' time since then that other processes took, 0 to 1, where that is too short to tell the
+        time just before with it; None where it is not known."""
         now = _recent()
-        if self._began is None or now is None or now is self._began:
-            return None
-        whole, busy, own = (after - before for after, before in zip(now, self._began, strict=True))
-        if whole < LEAST_SECONDS:
-            return None
-        return min(1.0, max(0.0, (busy - own) / whole))
+        for began in self._began[::-1]:
+            if began is not None and now[-1] is not None and now[-1] is not began:
+                whole, busy, own = (after - before for after, before in zip(now[-1], began, strict=True))
+                if whole >= LEAST_SECONDS:
+                    return min(1.0, max(0.0, (busy - own) / whole))
+        return None
 
 
 _last: tuple[float, Reading | None] = (float("-inf"), None)  # when, and what it said
+_earlier: Reading | None = None  # what the one before said, where that is not long ago
 
 
-def _recent() -> Reading | None:
-    """A reading no older than a step that means something."""
-    global _last
+def _recent() -> tuple[Reading | None, Reading | None]:
+    """The reading before, and one no older than a step that means something."""
+    global _last, _earlier
     when, reading = _last
-    if not 0 <= time.monotonic() - when < LEAST_SECONDS:
+    age = time.monotonic() - when
+    if not 0 <= age < LEAST_SECONDS:
+        _earlier = reading if age < MOST_SECONDS else None
         reading = _read()
         _last = time.monotonic(), reading
-    return reading
+    return _earlier, reading
 
 
 def _read() -> Reading | None:

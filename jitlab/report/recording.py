@@ -89,15 +89,16 @@ class Sampled(Tally):
     def add_call(self, event: Any, kernels_ns: tuple[int, ...] = ()) -> None:
         self.first_ns = self.first_ns or (event.start_ns, event.start_ns + event.duration_ns)
         self.add(event.duration_ns, kernels_ns)
-        self.samples.add(event.duration_ns)
+        self.samples.add(event.work_ns if isinstance(event, events.WorkEvent) else event.duration_ns)
         self.last_ns = event.start_ns
 
-    def add_calls(self, starts: Any, durations: Any, kernels_ns: Any = None) -> None:
-        """Many calls at once: arrays of nanoseconds, a number a call; of kernels (calls, kernels)."""
+    def add_calls(self, starts: Any, durations: Any, kernels_ns: Any = None, work: Any = None) -> None:
+        """Many calls at once: arrays of nanoseconds, a number a call; of kernels (calls, kernels). `work`: without the time for
+        which other programs had the processor."""
         of_kernels = kernels_ns.sum(axis=0).tolist() if kernels_ns is not None and kernels_ns.any() else ()
         self.first_ns = self.first_ns or (int(starts[0]), int(starts[0] + durations[0]))
         self.add(int(durations.sum()), of_kernels, len(durations))
-        self.samples.extend(durations)
+        self.samples.extend(durations if work is None else work)
         self.last_ns = max(self.last_ns, int(starts[-1]))
 
 
@@ -336,7 +337,7 @@ class Recording:
         for launch, starts, durations, kernels_ns in calls.launches():
             self.count += len(calls)
             key = about.function, about.trace, launch.cluster
-            self.clusters[key].add_calls(starts, durations, kernels_ns)
+            self.clusters[key].add_calls(starts, durations, kernels_ns, calls.work(durations))
             self.scratch[key] = max(self.scratch.get(key, 0), launch.scratch_bytes)
         self.lanes["compiled"].note(calls)
 

@@ -37,7 +37,7 @@ from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole
-from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Device, Entry, Launcher, Origin, Target
+from jitlab.targets.target import END_NS, LAYOUTS, PROCESSOR_NS, START_NS, TICKS, Device, Entry, Launcher, Origin, Target
 
 from .compiled import compiled
 from .donation import endings, leave, wanted_later
@@ -390,6 +390,7 @@ class Executable:
             events.ClusterRan(
                 function=self.function, trace=self.trace, cluster=cluster.name, start_ns=started,
                 duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
+                processor_ns=int(times[PROCESSOR_NS]),
             )
         )  # fmt: skip
         return None
@@ -569,12 +570,12 @@ class Executable:
         if not events.active():
             values[node] = self._value(node, values)
             return
-        started = time.perf_counter_ns()
+        started, processor = time.perf_counter_ns(), events.processor_ns()
         values[node] = self._value(node, values)
         events.send(
             events.HostOperationRan(
                 function=self.function, trace=self.trace, operation=node.name, op=node.op.name, start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
+                duration_ns=time.perf_counter_ns() - started, processor_ns=events.processor_ns() - processor,
             )
         )  # fmt: skip
 

@@ -129,12 +129,15 @@ class Places:
 
 
 class Calls:
-    """Calls of one function in one cell. `words`: a note in each row, in the order they ended."""
+    """Calls of one function in one cell. `words`: a note in each row, in the order they ended; `processor_ns`: for how long the
+    process had a processor in the one launch of each, where that is known."""
 
-    __slots__ = ("about", "cell", "words")
+    __slots__ = ("about", "cell", "processor_ns", "words")
 
-    def __init__(self, about: About, cell: str, words: np.ndarray[Any, Any]) -> None:
-        self.about, self.cell, self.words = about, cell, words
+    def __init__(
+        self, about: About, cell: str, words: np.ndarray[Any, Any], processor_ns: np.ndarray[Any, Any] | None = None
+    ) -> None:
+        self.about, self.cell, self.words, self.processor_ns = about, cell, words, processor_ns
 
     def __len__(self) -> int:
         return len(self.words)
@@ -147,6 +150,11 @@ class Calls:
     def durations(self) -> np.ndarray[Any, Any]:
         spent: np.ndarray[Any, Any] = self.words[:, END] - self.words[:, START]
         return spent
+
+    def work(self, durations: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Durations of a launch without the time for which other programs had the processor."""
+        known = self.processor_ns
+        return durations if known is None else np.where(known > 0, np.minimum(durations, known), durations)
 
     def launches(self) -> Iterator[tuple[Launched, Any, Any, Any]]:
         """Each launch with its start, its duration and the times of its kernels, (calls, kernels), in nanoseconds: the
@@ -168,8 +176,8 @@ class Calls:
 
 
 def note(about: About, cell: str, start_ns: int, end_ns: int, context: np.ndarray[Any, Any] | None = None) -> int:
-    """Note a call, or the one launch of a plan, that came the Python way; the context's last words are the counter's. Gives how
-    many of these notes wait."""
+    """Note a call, or the one launch of a plan, that came the Python way; the context's last words are the counter's, and
+    before them what the launch had of the processors. Gives how many of these notes wait."""
     _rows.append((about, cell, start_ns, end_ns, context))
     return len(_rows)
 
@@ -226,11 +234,13 @@ def _sort_rows(made: list[Calls], single: list[Row]) -> None:
         words = np.zeros((len(rows), about.words), np.int64)
         words[:, START] = [row[2] for row in rows]
         words[:, END] = [row[3] for row in rows]
+        processor_ns = None
         if about.launches:
             words[:, FIRST : FIRST + 2] = words[:, START : END + 1]
             ticks = 1 + len(about.launches[0].kernels)
-            words[:, FIRST + 2 :] = np.concatenate([row[4] for row in rows]).reshape(len(rows), -1)[:, -ticks:]
-        made.append(Calls(about, cell, words))
+            contexts = np.concatenate([row[4] for row in rows]).reshape(len(rows), -1)
+            words[:, FIRST + 2 :], processor_ns = contexts[:, -ticks:], contexts[:, -ticks - 1]
+        made.append(Calls(about, cell, words, processor_ns))
 
 
 def _from_block(block: _Block) -> list[Calls]:

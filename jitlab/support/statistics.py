@@ -14,7 +14,8 @@ processor goes through modes and drifts, and neighbours in time resemble each ot
 4. a run that was over in one mode of the clock has not seen the others. Windows of T seconds of one program differed by
    `MODES` · sqrt(`DWELL` / (T + `DWELL`)) on the virtual machines of which tests/statistics has recordings (T = 0.01 to 0.3):
    each side's error is at least that. So it is with other programs: where they kept all processors busy, such windows differed
-   by `DISTURBED`;
+   by `DISTURBED`. A call after a pause runs on a processor that slept, slower or faster than one that another program kept
+   awake: short runs apart from each other differed by `COLD` · sqrt(`COLD_DWELL` / (T + `COLD_DWELL`)), T the seconds of one;
 5. pairs, taken in turn, are compared pair by pair, so drift and bursts cancel. Both sides go by the fastest of up to
    `ROUNDS` rounds that lie together, as in Python's timeit: a disturbance of one round is no property of the program. Where
    each call differs from the next, not some from all others, all pairs say more, and the surer of the two is taken;
@@ -41,8 +42,8 @@ from jitlab.support.lazy_dataclass import dataclass
 
 Floats = NDArray[np.float64]
 
-#: Fewer samples than this on a side say nothing of a difference.
-FEWEST = 3
+#: Fewer samples than this on a side say nothing of a difference; of what was not taken in turns, fewer than `FEWEST_APART`.
+FEWEST, FEWEST_APART = 3, 5
 #: Shares of the samples that the centre leaves out: the fastest, the slowest; of pairs, on both sides.
 FAST_TRIM, SLOW_TRIM, PAIR_TRIM = 0.1, 0.6, 0.2
 #: A smaller change than this is none.
@@ -55,6 +56,8 @@ MOST_ALIKE = 0.8
 MODES, DWELL = 0.08, 0.01
 #: How much windows of 0.3 s differ (a standard deviation) while other programs take all processors.
 DISTURBED = 0.16
+#: How much short runs with pauses before them differ (a standard deviation), and for how many seconds of work.
+COLD, COLD_DWELL = 0.25, 0.001
 #: Rounds of a pair that are taken together at most, and how many such groups there shall be at least.
 ROUNDS, GROUPS = 4, 8
 
@@ -86,12 +89,14 @@ class _Centre:
 
 def difference(
     before: Sequence[float], after: Sequence[float], *, paired: bool = False, level: float = 0.95,
-    spans: tuple[float, float] | None = None, disturbed: tuple[float, float] = (0.0, 0.0), between: float = 0.0,
+    spans: tuple[float, float] | None = None, runs: tuple[int, int] = (1, 1), disturbed: tuple[float, float] = (0.0, 0.0),
+    between: float = 0.0,
 ) -> Change:  # fmt: skip
     """How durations changed: seconds of two sides, each in the order of time.
 
     `paired`: `before[i]` and `after[i]` were taken next to each other, in turns. `level`: of the interval. `spans`: the
-    seconds that were measured on each side, where the samples are some of many (else they are added up). `disturbed`: the
+    seconds that were measured on each side, where the samples are some of many (else they are added up). `runs`: in how many
+    runs, with pauses between them. `disturbed`: the
     share of the processors that other programs took on each side. `between`: how much runs of the same program differed (a
     standard deviation of logarithms, `spread` of their middles), where there were several.
     ValueError: fewer than `FEWEST` samples on a side, a sample that is not positive and finite, pairs of unequal number.
@@ -104,8 +109,8 @@ def difference(
         found, least = min(ways, key=lambda way: way.variance), LEAST_OF_PAIRS
     else:
         seconds = spans or (float(np.exp(x).sum()), float(np.exp(y).sum()))
-        sides = zip((x, y), seconds, disturbed, strict=True)
-        old, new = (_centre(side, FAST_TRIM, SLOW_TRIM, span, others) for side, span, others in sides)
+        sides = zip((x, y), seconds, disturbed, runs, strict=True)
+        old, new = (_centre(side, FAST_TRIM, SLOW_TRIM, span, others, count) for side, span, others, count in sides)
         found, least = _subtracted(new, old), LEAST
         if 2 * between**2 > found.variance:
             found = replace(found, variance=2 * between**2)
@@ -155,7 +160,9 @@ def _fastest(values: Floats) -> Floats:
     return np.minimum.reduceat(values, np.arange(parts) * values.size // parts)
 
 
-def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf, others: float = 0.0) -> _Centre:
+def _centre(
+    values: Floats, fast: float, slow: float, seconds: float = math.inf, others: float = 0.0, runs: int = 1
+) -> _Centre:
     n = values.size
     ordered = np.sort(values)
     kept = ordered[int(fast * n) : n - int(slow * n)]
@@ -171,6 +178,7 @@ def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf,
         if of_blocks > variance:
             variance, freedom = of_blocks, blocks - 1.0
     of_machine = MODES**2 * DWELL / (seconds + DWELL) + (DISTURBED * others) ** 2
+    of_machine += COLD**2 * COLD_DWELL / (seconds / runs + COLD_DWELL)
     if of_machine > variance:
         variance, freedom = of_machine, max(freedom, 30.0)
     return _Centre(float(kept.mean()), variance, freedom)

@@ -425,15 +425,15 @@ test('a comparison that lacks runs runs the cell as often as it takes, where it 
   await lab.run('plain');
   const compare = await lab.unfold('Compare');
   await compare.getByRole('button', { name: 'Run once more' }).click();
-  const more = compare.getByRole('button', { name: 'Run 4 more times' });
+  const more = compare.getByRole('button', { name: 'Run 8 more times' });
   await expect(compare).toContainText('1 before and 1 now');
   await lab.select('plain');
   await lab.command('notebook:enter-edit-mode');
   await more.click();
-  await expect(lab.panel).toContainText('run 6');
+  await expect(lab.panel).toContainText('run 10');
   await expect(compare).not.toContainText('Too few');
   await expect(compare.getByRole('button', { name: /^Run \d/ })).toHaveCount(0);
-  await expect(compare).toContainText('3 timed calls each');
+  await expect(compare).toContainText('5 timed calls each');
   await lab.setSource('plain', '1 + 1');
 });
 

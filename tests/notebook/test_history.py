@@ -9,7 +9,7 @@ from jitlab.errors import OptionError
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.notebook.rpc.requests import answer
 
-CELL = "for _ in range(4):\n    result = f(x)"
+CELL = "for _ in range(6):\n    result = f(x)"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_the_runs_of_a_cell_are_numbered_and_compared(shell, capsys):
         cell(shell, CELL, id="a")
     history = answer(session_of(shell), {"want": "runs", "cell": "a"})["history"]
     assert history["run"] == 3 and [run["run"] for run in history["runs"]] == [1, 2, 3] and history["baselines"] == []
-    assert {run["calls"] for run in history["runs"]} == {4} and len({run["fingerprint"] for run in history["runs"]}) == 1
+    assert {run["calls"] for run in history["runs"]} == {6} and len({run["fingerprint"] for run in history["runs"]}) == 1
     text = told(shell, capsys, "%jitlab compare")
     assert text.startswith("run 3 against run 2") and "whole cell" in text and "Same plan." in text
     assert told(shell, capsys, "%jitlab compare --run 1").startswith("run 3 against run 1")
@@ -57,44 +57,44 @@ def test_the_runs_of_a_cell_are_numbered_and_compared(shell, capsys):
 
 
 def test_a_run_that_was_chosen_is_on_the_older_side(shell):
-    for _ in range(7):
+    for _ in range(11):
         cell(shell, "once = f(x)", id="a")
-    for run in range(1, 7):
+    for run in range(1, 11):
         found = answer(session_of(shell), {"want": "compare", "cell": "a", "against": {"run": run}})["comparison"]
         before, now = found["runs"]
-        assert found["against"] == {"run": run} and max(before) == run and now == list(range(run + 1, 8))
-        assert (found["needs"] is None) == (run in (3, 4))  # else one side has too few calls
+        assert found["against"] == {"run": run} and max(before) == run and now == list(range(run + 1, 12))
+        assert (found["needs"] is None) == (run in (5, 6))  # else one side has too few calls
     for asked in ({}, {"against": None}):  # nothing was chosen: both sides have as many as there are
         found = answer(session_of(shell), {"want": "compare", "cell": "a", **asked})["comparison"]
-        assert found["needs"] is None and found["runs"][1][-1] == 7 and len(found["runs"][1]) > 1
+        assert found["needs"] is None and found["runs"][1][-1] == 11 and len(found["runs"][1]) > 1
 
 
 def test_runs_of_a_cell_that_calls_once_are_compared_when_there_are_enough_of_them(shell):
-    for _ in range(6):
+    for _ in range(10):
         cell(shell, "result = f(x)", id="a")
     found = session_of(shell).history.compare(session_of(shell).cells["a"])
     assert found.rows[0]["change"] is not None
-    assert min(found.data["samples"]) >= 2 and "Run the cell again" not in (found.data["note"] or "")
+    assert min(found.data["samples"]) == 5 and "Run the cell again" not in (found.data["note"] or "")
 
 
 def test_before_there_are_enough_runs_the_numbers_stand_and_how_many_more_it_takes(shell, capsys):
     history, sessions = session_of(shell).history, session_of(shell).cells
     told_needs = []
-    for _ in range(6):
+    for _ in range(10):
         cell(shell, "result = f(x)", id="a")
         if len(told_needs) or history.to_json(sessions["a"])["run"] > 1:
             found = history.compare(sessions["a"])
             told_needs.append((found.data["needs"] or {}).get("runs"))
             assert all(row["before"] and row["after"] for row in found.rows)
-    assert told_needs == [4, 3, 2, 1, None] and found.rows[0]["change"] is not None
+    assert told_needs == [*range(8, 0, -1), None] and found.rows[0]["change"] is not None
     oldest = history.compare(sessions["a"], {"run": 1}).data["needs"]
-    assert oldest["text"] == "Run 1 has 1 timed call, too few to tell (3): compare with a later run."
-    assert (oldest["runs"], oldest["code"], oldest["args"]["least"]) == (None, "later", 3)
+    assert oldest["text"] == "Run 1 has 1 timed call, too few to tell (5): compare with a later run."
+    assert (oldest["runs"], oldest["code"], oldest["args"]["least"]) == (None, "later", 5)
     history.pin("early", sessions["a"])
     cell(shell, "result = f(x)", id="a")
     text = told(shell, capsys, "%jitlab compare early")
-    assert "times of one call" in text and "Runs 2–6 (before) ran the same plan" in " ".join(text.split())
-    needs = "Too few timed calls to tell: 5 before and 1 now, of 3 each. Run the cell 2 more times."
+    assert "times of one call" in text and "Runs 2–10 (before) ran the same plan" in " ".join(text.split())
+    needs = "Too few timed calls to tell: 9 before and 1 now, of 5 each. Run the cell 4 more times."
     assert needs in " ".join(text.split())
 
 
@@ -103,7 +103,7 @@ def test_of_old_code_that_gets_no_more_runs_no_number_of_them_is_promised(shell)
         cell(shell, source, id="a")
     found = session_of(shell).history.compare(session_of(shell).cells["a"])
     assert found.data["runs"] == [[1, 2], [3, 4, 5]] and found.data["needs"]["runs"] is None
-    old = "The old code has 2 timed calls (runs 1–2) and gets no more, too few to tell (3): "
+    old = "The old code has 2 timed calls (runs 1–2) and gets no more, too few to tell (5): "
     assert found.data["needs"]["text"] == old + "%jitlab baseline NAME keeps runs of a code before it is changed."
 
 
@@ -117,7 +117,7 @@ def test_no_more_runs_are_kept_than_the_setting_says(shell, monkeypatch):
 
 def test_an_edited_cell_goes_on_with_its_history_and_a_note(shell, capsys):
     cell(shell, CELL, id="a")
-    cell(shell, CELL.replace("4", "5"), id="a")
+    cell(shell, CELL.replace("6", "7"), id="a")
     text = told(shell, capsys, "%jitlab compare")
     assert "The cell was edited between these runs." in " ".join(text.split())
 

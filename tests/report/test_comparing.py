@@ -117,6 +117,24 @@ def test_a_planted_slow_down_of_one_cluster_is_told_of_it_and_of_the_whole():
     assert max(map(len, str(found).split("\n"))) <= 100
 
 
+def test_three_calls_before_and_three_now_tell_nothing_however_well_they_agree():
+    report = recorded(jl.function(normalized), X)
+    few = compared(timed(report, 0.02, count=3), timed(report, 0.009, count=3, seed=1))
+    assert few.rows[0]["change"] is None and few.data["needs"] is not None and not few.worse
+
+
+def test_short_calls_of_runs_apart_and_of_an_unknown_load_are_known_less_well():
+    report = recorded(jl.function(normalized), X)
+    before, after = timed(report, 0.0004, count=5), timed(report, 0.00018, count=5, seed=1)  # 55 % less
+    assert compared(before, after).rows[0]["change"]["significant"]  # one run each on a quiet machine
+    apart = [{**facts, "runs": [n, n + 1, n + 2, n + 3, n + 4]} for n, facts in ((1, before), (6, after))]
+    assert not compared(*apart).rows[0]["change"]["significant"]
+    before, after = timed(report, 0.1, count=5), timed(report, 0.085, count=5, seed=1)
+    unknown = [{**facts, "others": None} for facts in (before, after)]
+    assert compared(before, after).rows[0]["change"]["significant"]
+    assert not compared(*unknown).rows[0]["change"]["significant"]
+
+
 def test_a_changed_plan_is_told_also_when_it_takes_the_same_time():
     def gather_first(x, rows):
         e = np.exp(x)

@@ -1,8 +1,10 @@
 """Warm calls are noted by their C function while somebody records: all are counted, in the right cell, and nothing is lost."""
 
 import gc
+import itertools
 import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from jitlab import events
 from jitlab.report import Recording
 from jitlab.report.duration_samples import Samples
 from jitlab.support import native_call_log
+from jitlab.targets.cpu_llvm.calls import launcher
 from jitlab.targets.cpu_llvm.calls.entry import layout_is_known
+from tests.api.test_size_families import trace_of
 
 pytestmark = pytest.mark.skipif(
     not layout_is_known() or native_call_log.clock() is None,
@@ -298,3 +302,21 @@ def test_a_recording_taken_in_bulk_has_what_single_events_give():
 
 def told_by(tallies):
     return {key: (tally.calls, tally.ns, tally.kernels_ns, tally.samples.seconds) for key, tally in tallies.items()}
+
+
+@pytest.mark.parametrize("calls", [3, 40])
+def test_what_other_programs_had_of_the_processor_is_in_no_sample(calls, monkeypatch):
+    """Each launch takes 10 ms by the clock, for 2 of which the process has a processor; where that is not known all counts."""
+    x = np.ones(10)
+    executable = trace_of(jl.function(hot), x).executable
+    executable.run([x])
+    for spent_ns, expected in ((2_000_000, 2e-3), (0, 1e-2), (50_000_000, 1e-2)):
+        moments, processor = itertools.count(1), itertools.count(1)
+        monkeypatch.setattr(launcher, "time", SimpleNamespace(perf_counter_ns=lambda m=moments: 10_000_000 * next(m)))
+        monkeypatch.setattr(events, "processor_ns", lambda m=processor, spent=spent_ns: spent * next(m))
+        with jl.record() as recording:
+            for _ in range(calls):
+                executable.run([x])
+            monkeypatch.undo()
+        (tally,) = recording.clusters.values()
+        assert tally.samples.seconds == [expected] * calls and tally.ns == calls * 10_000_000  # the timeline has the clock's

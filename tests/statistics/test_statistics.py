@@ -3,6 +3,7 @@
 
 import json
 import sys
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,22 @@ def test_recorded_runs_of_the_same_program_do_not_differ_with_their_history():
     assert len(found) >= 150
     assert share(found) < 0.05
     assert share(large) > 0.95  # on so busy a machine three times the time is certain, 10 % is not
+
+
+@pytest.mark.parametrize("count", [5, 8, 12, 20])
+@pytest.mark.parametrize("program", RECORDED["apart"])
+def test_single_calls_apart_from_each_other_do_not_differ_while_other_programs_come_and_go(program, count):
+    """25 calls with pauses before them while 0, 3, 0, 1, 0, 6, 0, 2 other programs kept the processors awake."""
+    phases = [(others, np.array(samples) / 1e9) for others, samples in RECORDED["apart"][program]]
+    found, large = [], []
+    for (old, before), (new, after) in permutations(phases, 2):
+        for start in range(0, 26 - count, count // 2):
+            piece = slice(start, start + count)
+            known = {"runs": (count, count), "disturbed": (old, new)}
+            found.append(difference(before[piece], after[piece], **known).significant)
+            large.append(slower(difference(before[piece], 6 * after[piece], **known)))
+    assert share(found) < 0.05
+    assert share(large) > 0.95
 
 
 def test_the_interval_holds_the_ratio_in_19_of_20_trials_or_more():

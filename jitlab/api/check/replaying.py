@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -75,15 +75,14 @@ class Stopwatch:
     it meanwhile. (Work on several threads takes more of the processors.)"""
 
     __slots__ = ("_clock", "_processor")
-    IS_FINE: ClassVar[bool] = time.get_clock_info("process_time").resolution <= 1e-6
 
     def __init__(self) -> None:
-        self._processor = time.process_time_ns()
+        self._processor = events.processor_ns()
         self._clock = time.perf_counter_ns()
 
     def ns(self) -> int:
         by_clock = time.perf_counter_ns() - self._clock
-        return min(by_clock, time.process_time_ns() - self._processor) if self.IS_FINE else by_clock
+        return min(by_clock, events.processor_ns() - self._processor or by_clock)
 
 
 def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:

@@ -13,7 +13,7 @@ from jitlab.messages.escape import clean
 from jitlab.report.render import wording
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.support.statistics import FEWEST, difference, interval
+from jitlab.support.statistics import FEWEST_APART, difference, interval
 
 Json = dict[str, Any]
 Pair = tuple[Json | None, Json | None]  # a part before and after
@@ -22,6 +22,7 @@ WIDTH = 100
 ALIKE = 0.3  # of two clusters' operations and lines: less is another cluster
 MOST_MOVED = 4  # operations named in one sentence
 BUSY = 0.15  # of the processors: other programs are worth a word from here on
+UNKNOWN = 0.5  # of the processors that others may have taken where nobody knows
 WHOLE = "whole cell"
 
 
@@ -65,16 +66,27 @@ class RunComparison:
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known of the machine: the share that other programs took on each side, and how much runs of one plan differed."""
+    """What is known of the machine: the share that other programs took on each side, in how many runs its times were taken, and
+    how much runs of one plan differed."""
 
     others: tuple[float, float]
+    runs: tuple[int, int]
     between: float
+
+    @classmethod
+    def of(cls, before: Json, after: Json) -> Noise:
+        runs = max(1, len(before["runs"])), max(1, len(after["runs"]))
+        return cls((_others(before), _others(after)), runs, max(before["between"], after["between"]))
+
+
+def _others(side: Json) -> float:
+    return UNKNOWN if side["others"] is None else float(side["others"])
 
 
 def compared(before: Json, after: Json, against: Json | None = None, run: int | None = None) -> RunComparison:
     """The comparison of two `runs.run_facts`; `against` says what `before` is."""
     pairs = aligned(before["parts"], after["parts"])
-    noise = Noise((before["others"] or 0.0, after["others"] or 0.0), max(before["between"], after["between"]))
+    noise = Noise.of(before, after)
     rows = [_whole_row(before, after, noise), *(_row(*pair, noise) for pair in pairs)]
     return RunComparison({
         "run": run, "against": dict(against or {"run": None}), "rows": rows, "plan_changes": _plan_changes(pairs),
@@ -154,10 +166,10 @@ def _seconds(part: Json | None) -> float | None:
 
 
 def _change(before: Sequence[float], after: Sequence[float], spans: tuple[float, float], noise: Noise) -> Json | None:
-    if min(len(before), len(after)) < FEWEST:
+    if min(len(before), len(after)) < FEWEST_APART:
         return None
     known = spans if min(spans) > 0 else None
-    return difference(before, after, spans=known, disturbed=noise.others, between=noise.between).to_json()
+    return difference(before, after, spans=known, runs=noise.runs, disturbed=noise.others, between=noise.between).to_json()
 
 
 def _notes(before: Json, after: Json) -> list[Message]:
@@ -182,10 +194,10 @@ def _said(row: str, **args: Any) -> Message:
 def _needs(before: Json, after: Json) -> Json | None:
     """What is missing until it can be told whether they differ, None for nothing. `with_runs_needed` knows how many runs."""
     few = min(len(before["samples"]), len(after["samples"]))
-    if few >= FEWEST:
+    if few >= FEWEST_APART:
         return None
     row = "no_call" if not few else "one_call" if few == 1 else "few_calls"
-    return {"runs": None, **_said(row, calls=few, least=FEWEST).to_json()}
+    return {"runs": None, **_said(row, calls=few, least=FEWEST_APART).to_json()}
 
 
 def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = False) -> RunComparison:
@@ -194,15 +206,15 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     if found.data["needs"] is None:
         return found
     before, after = found.data["samples"]
-    if is_past and before < FEWEST:
+    if gets_none := is_past and before < FEWEST_APART:
         old = runs_text(found.data["runs"][0])
-        said = _said("old_code", calls=units.counted(before, "timed call"), runs=old, least=FEWEST)
+        said = _said("old_code", calls=units.counted(before, "timed call"), runs=old, least=FEWEST_APART)
     elif runs is not None:
-        said = _said("run_once" if runs == 1 else "run_more", before=before, after=after, least=FEWEST, runs=runs)
+        said = _said("run_once" if runs == 1 else "run_more", before=before, after=after, least=FEWEST_APART, runs=runs)
     else:
         row, which = "pin" if "baseline" in found.data["against"] else "later", capital(against_text(found.data["against"]))
-        said = _said(row, which=which, calls=units.counted(before, "timed call"), least=FEWEST)
-    return RunComparison({**found.data, "needs": {"runs": None if is_past and before < FEWEST else runs, **said.to_json()}})
+        said = _said(row, which=which, calls=units.counted(before, "timed call"), least=FEWEST_APART)
+    return RunComparison({**found.data, "needs": {"runs": None if gets_none else runs, **said.to_json()}})
 
 
 def runs_text(runs: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from jitlab.report.duration_samples import MOST
 from jitlab.report.render import wording
-from jitlab.support.statistics import FEWEST, interval, spread
+from jitlab.support.statistics import FEWEST, FEWEST_APART, interval, spread
 
 from .fingerprints import short
 from .summary import slowest
@@ -152,7 +152,7 @@ def pooled(runs: Sequence[Json], enough: int) -> Json:
     last = runs[-1]
     alike = list(takewhile(lambda run: _is_alike(run, last), reversed(runs)))
     warm = [run for run in alike if run is last or not run.get("first")]
-    if sum(len(run["samples"]) for run in warm) >= FEWEST:
+    if sum(len(run["samples"]) for run in warm) >= FEWEST_APART:
         alike = warm
     taken: list[Json] = []
     for run in alike:
