@@ -124,7 +124,57 @@ def report_text_of(data):
 def test_a_number_that_is_read_below_is_no_array_and_what_reads_it_is_not_counted(ip, report_of):
     advice = fallen(ip, report_of, NUMBER)["verdict"]["next"]
     assert advice["args"] == {"lines": "line 4", "kept": 4}
-    assert advice["why"] == "The next run is traced anew and may not need it."
+    assert advice["why"].startswith("The next run is traced anew and may not need it. Or without that: as one expression a[")
+
+
+MASKS = """\
+s = np.tanh(x + shift) * 2 - 1
+pos = s[s > 0]
+whole, mean = pos.sum(), pos.mean()
+"""
+
+
+def test_of_a_mask_it_says_how_to_write_it_and_who_does_so_has_all_compiled(ip, report_of):
+    ip.user_ns["shift"] = 0.0
+    said = report_of("%%jit\n" + MASKS)["fallbacks"]
+    (mask,) = [fallback for fallback in said if fallback["reason"]["detail"] == "reading_mask"]
+    assert mask["written"] == "s[s > 0]"
+    ip.user_ns["shift"] = -0.3
+    split = report_of("%%jit\n" + MASKS)["verdict"]["next"]
+    row = "as one expression s[s > 0].sum() or s[s > 0].mean() compiles, and so does np.where(s > 0, s, 0), which keeps the"
+    row += " length"
+    assert split["advice"].startswith("split") and split["why"].endswith(f"Or without that: {row}.")
+    again = report_of("%%jit\n" + MASKS)
+    (retrace,) = [retrace for retrace in again["retraces"] if not retrace["first"]]
+    assert retrace["argument"] == "s[s > 0]" and retrace["fix"]["text"] == row + "."
+    assert again["verdict"]["next"]["why"].count("As one expression s[s > 0].sum()") == 1
+    first, _, rest = MASKS.partition("pos = ")
+    followed = first + "whole, mean = s[s > 0].sum(), s[s > 0].mean()\nkept = np.where(s > 0, s, 0)\n"
+    for shift in (0.0, -0.3, 0.2):
+        ip.user_ns["shift"] = shift
+        data = report_of("%%jit\n" + followed)
+        assert data["statements"] == [] and data["fallbacks"] == [] and data["verdict"]["compiled"] > 0
+        plain = {"np": np, "x": ip.user_ns["x"], "shift": shift}
+        exec(MASKS, plain)
+        np.testing.assert_allclose([ip.user_ns["whole"], ip.user_ns["mean"]], [plain["whole"], plain["mean"]], rtol=1e-12)
+        assert ip.user_ns["kept"].sum() == pytest.approx(plain["whole"])
+
+
+def test_what_selects_rows_is_told_of_without_a_rewriting_that_would_be_wrong(ip, report_of):
+    ip.user_ns["m"] = np.arange(120.0).reshape(40, 3)
+    source = "%%jit\nb = m * 2\nrows = b[b[:, 0] > limit]\ntotal = rows.sum()\n"
+    ip.user_ns["limit"] = 7.0
+    report_of(source)
+    ip.user_ns["limit"] = 70.0
+    assert "what keeps the length compiles" in report_of(source)["verdict"]["next"]["why"]
+
+
+def test_why_a_run_fell_back_and_for_how_many_statements_is_said_once(ip, report_of):
+    data = fallen(ip, report_of, TWO)
+    said = report_text_of(data)
+    assert said.count("changes from run to run") == 1 and "for the same reason" not in said
+    assert said.count(f"{len(data['statements'])} statements") == 1
+    assert data["statements"][0]["reason"]["args"]["met"]  # the values stand in the report
 
 
 @pytest.mark.parametrize("source", [SHARED_LINE, HELPER, DEFINED_INSIDE])

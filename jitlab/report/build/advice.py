@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,8 +34,9 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
         if not retrace["first"]:
             groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
     every = [r for group in groups.values() for r in group]
+    ops = {(op["plan"], op["name"]): op for op in data["ops"]}
     curable = [(_lost(group), 0, _cure(group, every)) for group in groups.values() if any(r["fix"] for r in group)]
-    hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
+    hosts = [(f["seconds"], 1, _host(f, seconds, without_mask(f, ops))) for f in data["fallbacks"] if _worth_naming(f, seconds)]
     # Of two that cost the same, the one that a line of code cures.
     return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
 
@@ -55,14 +57,41 @@ def bounded(data: Mapping[str, Any]) -> Json | None:
     return Message("bound.left").to_json()
 
 
-def _host(fallback: Json, seconds: float | None) -> Json:
+def without_mask(fallback: Json, ops: Mapping[tuple[str, str], Json]) -> Message | None:
+    """How to write what a boolean mask selects so that its length is no matter of the data, with the program's own names; None
+    of another operation."""
+    if not fallback["reason"] or fallback["reason"].get("detail") != "reading_mask":
+        return None
+    try:
+        node = ast.parse(fallback.get("written") or "", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # it was cut
+        return Message("advice.mask_rows", {"form": "words"})
+    shape = ops.get((fallback["plan"], fallback["name"]), {}).get("shape", ())
+    if len(shape) != 1 or not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Tuple):
+        return Message("advice.mask_rows", {"form": "words"})
+    array, mask = ast.unparse(node.value), ast.unparse(node.slice)
+    return Message("advice.mask", {"name": fallback["written"], "array": array, "mask": mask, "form": "words"})
+
+
+def add_masks(data: Json) -> None:
+    """What avoids the retraces for another length of what a mask selects."""
+    ops = {(op["plan"], op["name"]): op for op in data["ops"]}
+    known = {f["written"]: said for f in data["fallbacks"] if f["written"] and (said := without_mask(f, ops)) is not None}
+    for retrace in data["retraces"]:
+        if retrace["argument"] in known and not (retrace["fix"] or retrace["first"]):
+            retrace["fix"] = known[retrace["argument"]].to_json()
+
+
+def _host(fallback: Json, seconds: float | None, mask: Message | None) -> Json:
     numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
     felt = seconds and seconds >= fallback["seconds"]
-    said = "host_share" if felt and seconds else "host"
+    said = ("mask" if mask else "host") + ("_share" if felt and seconds else "")
     share = fallback["seconds"] / seconds if felt and seconds else None
     reason = fallback["reason"]
     told = {"reason": reason["text"] if reason else "", "op": fallback.get("written") or fallback["op"], "lines": numbers}
     why = [messages.text(f"advice.not_compiled{'_at' if numbers else ''}", **told)]
+    if mask:
+        why.append(_sentence(str(mask)))
     if reason and _draws_in_body(reason):
         why.append(messages.text("advice.draw_before"))
     return {

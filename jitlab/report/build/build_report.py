@@ -24,7 +24,7 @@ from jitlab.targets.devices import default_target
 from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
-from .advice import bounded, made_in, place_of, spent, things_to_do
+from .advice import add_masks, bounded, made_in, place_of, spent, things_to_do
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import fell_back, mark_given_up, settled, whole_statements
@@ -95,9 +95,10 @@ def report_json(recording: Recording) -> Json:
         "run": origin(recording.began),
         "peaks": peaks and {"bytes_per_second": peaks.bytes_per_second, "flops_per_second": peaks.flops_per_second},
     }
+    data["fallbacks"] = _fallbacks(data, recording, plans)
+    add_masks(data)
     _add_savings(data["retraces"])
     _color(data, alike)
-    data["fallbacks"] = _fallbacks(data, recording, plans)
     data["timeline"]["lanes"] = lanes(recording, data, titles)
     mark_given_up(data)
     shown = {plan.title for plan in alike.values()}

@@ -56,14 +56,18 @@ def fell_back(data: Mapping[str, Any], told: str = "") -> str:
     of the rest; "" of others."""
     fallen: Counter[str] = Counter()
     for entry in _taken_over(data):
-        reason = entry["reason"]
-        values = wording.with_values("", reason["args"].get("met", ()), reason["args"].get("more", False))  # others in each run
-        fallen[wording.unmarked(reason["text"].removesuffix(values))] += 1
+        fallen[fall_back_reason(entry["reason"])] += 1
     if not fallen:
         return ""
     (why, _), *_ = fallen.most_common(1)
     said = text("waited.fell_back", statements=units.counted(fallen.total(), "statement"), reason=why)
     return "; ".join(filter(None, (said, told)))
+
+
+def fall_back_reason(reason: Json) -> str:
+    """As the lead says it: without the values, which are others in each run."""
+    values = wording.with_values("", reason["args"].get("met", ()), reason["args"].get("more", False))
+    return wording.unmarked(reason["text"].removesuffix(values))
 
 
 def settled(data: Mapping[str, Any]) -> Json | None:

@@ -14,6 +14,8 @@ from jitlab.events import Span
 from jitlab.report.render import wording
 from jitlab.support.lazy_dataclass import dataclass
 
+from .advice import without_mask
+
 if TYPE_CHECKING:
     from jitlab.report.recording import Recording
 
@@ -31,6 +33,7 @@ class Split:
     above: int
     below: int
     again: bool  # the next run is recorded anew
+    mask: str = ""  # how to write what a boolean mask selects, in place of the split
 
     def advice(self) -> Json:
         """`verdict.next` of docs/reference/report-format.md."""
@@ -39,6 +42,7 @@ class Split:
         said = "split_function" if self.name else "split" if self.statements == 1 else "split_several"
         why = [messages.text("advice.around", above=self.above, below=self.below)] if self.above and self.below else []
         why += [messages.text("advice.recorded_anew")] if self.again else []
+        why += [f"{messages.text('advice.or_else')} {self.mask}"] if self.mask else []
         return {
             "text": messages.text(f"next.{said}", **args), "advice": said, "args": args, "code": None,
             "why": " ".join(why) or None, "section": "clusters",
@@ -82,7 +86,8 @@ def _around(data: Mapping[str, Any], plan: Json, cut: Span, again: bool) -> Spli
         return None
     first = apart[0].lineno
     above = sum(line < first for line in kept)
-    return Split(body.name, tuple(sorted(own)), len(apart), above, len(kept) - above, again)
+    mask = without_mask(varying[0], {(plan["name"], varying[0]["name"]): varying[0]})
+    return Split(body.name, tuple(sorted(own)), len(apart), above, len(kept) - above, again, str(mask or ""))
 
 
 def _line_of(op: Json, file: str) -> int | None:

@@ -12,6 +12,7 @@ from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.report.build.advice import is_code, unfixed
 from jitlab.report.build.lines import home_file, where_text
+from jitlab.report.build.python_statements import fall_back_reason
 from jitlab.report.equal_reasons import above, places
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -145,12 +146,12 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
     repeated, speed, waited = (verdict.get(key) or {} for key in ("repeated", "speed", "waited"))
     parts = [_plan_boxes(data, plan, most_kernels) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
-    boxes = _with_statements(boxes, data.get("statements", ()))
+    boxes = _with_statements(boxes, data.get("statements", ()), verdict["lead"])
     kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
     rows, more, warm_up = _retraces(data, most_retraces)
     loops = [_loop(loop) for loop in data.get("loops", ())]
     return Outline(
-        lead=clean(verdict["lead"]), counts=_counts(verdict),
+        lead=clean(verdict["lead"]), counts=_counts(verdict, data.get("statements", ())),
         seconds=repeated.get("mean", verdict["seconds"]), deviation=repeated.get("deviation"),
         numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
         boxes=tuple(box if i + 1 in kept else replace(box, edge="") for i, box in enumerate(boxes) if i in kept),
@@ -175,8 +176,8 @@ def within(most_bytes: int, limits: Iterable[tuple[int, ...]], make: Callable[..
     return made
 
 
-def _counts(verdict: Json) -> tuple[str, ...]:
-    """Only what there is: a zero is left out."""
+def _counts(verdict: Json, statements: Sequence[Json]) -> tuple[str, ...]:
+    """Only what there is: a zero is left out, and of a run that fell back the statements that the lead counts."""
     words = []
     for key, noun in (("clusters", "cluster"), ("kernels", "kernel"), ("host", ""), ("retraces", "retrace")):
         number = verdict.get(key) or 0
@@ -184,7 +185,7 @@ def _counts(verdict: Json) -> tuple[str, ...]:
             words.append(units.counted(number, noun) if noun else f"{number} run by NumPy")
     if verdict.get("loops"):
         words.append(f"{units.counted(verdict['loops'], 'loop')} run iteration by iteration")
-    if verdict.get("statements"):
+    if verdict.get("statements") and not (statements and all(s.get("fell_back") for s in statements)):
         took = verdict.get("statement_seconds")  # where it is felt
         told = f", {units.duration(took)}" if took else ""
         words.append(f"{units.counted(verdict['statements'], 'statement')} run by Python{told}")
@@ -366,8 +367,9 @@ def _statement(statement: Json) -> Box:
     )  # fmt: skip
 
 
-def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[Box]:
-    """The boxes with a box for each statement before the first one of a later line of its file, else after its file's last."""
+def _with_statements(boxes: Sequence[Box], statements: Sequence[Json], lead: str) -> list[Box]:
+    """The boxes with a box for each statement before the first one of a later line of its file, else after its file's last. Why
+    a run fell back its lead says."""
     result, said = list(boxes), set[str]()
     for statement in sorted(statements, key=lambda s: _first_line(s["lines"])):
         file, line = at = _first_line(statement["lines"])
@@ -379,7 +381,10 @@ def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[B
         box = replace(_statement(statement), at=at)
         reason = statement["reason"]
         if statement.get("fell_back"):  # the reason stands once
-            box = replace(box, why="Run by Python for the same reason") if reason["text"] in said else box
+            if lead.endswith(fall_back_reason(reason)):
+                box = replace(box, why="")
+            elif reason["text"] in said:
+                box = replace(box, why="Run by Python for the same reason")
             said.add(reason["text"])
         result.insert(i, box)
     return result
