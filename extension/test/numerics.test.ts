@@ -79,7 +79,8 @@ test('of alike plans the worst of each output stands for the others', () => {
 });
 
 test('a box says how near its numbers are, and how many arrays it stores', () => {
-  const cluster = flowOf(json).parts[0]?.nodes.find(node => node.cluster !== null);
+  const counted = { ...json, temporaries: json.temporaries.map(value => ({ ...value, counted: true })) };
+  const cluster = flowOf(counted).parts[0]?.nodes.find(node => node.cluster !== null);
   assert.ok(cluster && cluster.checked.length > 0);
   assert.match(clusterFacts(cluster), /\d+ intermediate arrays stored, [\d.]+ [kM]B · within [\d.]+ ULP of NumPy$/);
   const wrong = { ...cluster, checked: cluster.checked.map(checked => ({ ...checked, ok: false })) };

@@ -19,7 +19,7 @@ class Library(Operation, family=True):
     """
 
     exact: ClassVar[bool] = False
-    library: ClassVar[str] = "numpy"  # whose code it is, as the report names it
+    library: ClassVar[str] = "NumPy"  # whose code it is, as the report names it
     may_fail: ClassVar[bool] = True  # a run may find it raising, or interrupted in Python
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:

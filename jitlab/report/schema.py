@@ -361,6 +361,7 @@ class Kernel(Traffic, shown=True):
     lines: Lines  #: their numbers
     bound: Measured[str | None]  #: `memory`, `compute`, or `cache`: its bytes came faster than memory gives them
     of_peak: Share | None  #: of what the bound allows
+    libraries: Names = ()  #: of each call of a library in it, whose code that is: `BLAS`, `LAPACK`, `FFT`, `NumPy`, `SciPy`
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
 
 
@@ -657,7 +658,7 @@ class Reaching(Record):
     cluster: str | None = None  #: of which they are
     count: Count = 0  #: of values
     bytes: Bytes = 0  #: of a call
-    inside: Count = 0  #: of those that do not leave their cluster
+    inside: Count = 0  #: of those that the verdict counts
     inside_bytes: Bytes = 0  #: of those, a call
 
 

@@ -1,10 +1,13 @@
 """What is moved, what fusion saves and what still reaches memory: exact where it can be worked out, and as allocated."""
 
+import re
+
 import numpy as np
 import pytest
 
 import jitlab as jl
 from jitlab.report.render import plot
+from jitlab.report.store.summary import _reaching_memory as summary_of
 from jitlab.targets.cpu_llvm.calls import buffers
 from jitlab.targets.cpu_llvm.calls.device import Memory
 
@@ -453,3 +456,53 @@ def test_windows_that_slide_are_a_view_that_moves_nothing():
     by_numpy = report.verdict["bytes_moved"] + report.verdict["bytes_saved"]
     rows = (65_536 - 64) // 16 + 1
     assert by_numpy == 65_536 * 8 + rows * 8  # each element once, whatever windows it is in
+
+
+def test_arrays_that_are_stored_are_one_number_in_text_page_summary_and_boxes():
+    """Ten small values and two large ones reach memory: the verdict counts the large ones, and so does all that shows it."""
+
+    def program(x):
+        for _ in range(5):
+            x = x / x.sum(axis=1, keepdims=True)
+            x = x - x.mean(axis=0)
+        return np.sort(x, axis=1)
+
+    report = report_of(program, X)
+    stored, every = report.verdict["stored"], report.data["temporaries"]
+    assert 0 < stored["count"] < len(every)
+    assert stored["count"] == sum(bool(t.get("counted")) for t in every)
+    assert str(report).count(stored["text"]) == 1
+    rows = summary_of(every)
+    assert sum(row["inside"] for row in rows) == stored["count"] and sum(row["inside_bytes"] for row in rows) == stored["bytes"]
+    page = report.to_html()
+    listed = page.partition("Intermediate arrays that are stored")[2].partition("</table>")[0]
+    assert listed.count("<tr>") == 1 + stored["count"] + 1  # the heads, and the rest in a row
+    assert f"and {len(every) - stored['count']} smaller one" in listed
+
+
+@pytest.mark.parametrize(
+    "function, args, called",
+    [
+        (softmax, (X,), ""),
+        (dense, (X, W), ", 1 calls a library (BLAS)"),
+        (lambda x: np.abs(np.fft.rfft(x, axis=1)) * 2, (X,), ", 1 calls a library (FFT)"),
+        (lambda x: np.linalg.eigvalsh(x.T @ x) + np.sort(x[0]), (X,), ", 3 call a library (BLAS, LAPACK, NumPy)"),
+        (lambda x: (np.arange(12).reshape(3, 4) @ np.arange(8).reshape(4, 2)) * 2, (X,), ""),  # a loop of our own
+    ],
+    ids=["none", "product", "transform", "several", "integers"],
+)
+def test_the_lead_says_how_many_operations_call_a_library_and_whose(function, args, called):
+    report = report_of(function, *args)
+    lead = report.verdict["lead"]
+    assert re.fullmatch(r"(\d+) of \1 operations? compiled", lead.removesuffix(called)) and lead.endswith(called)
+    kinds = [kernel.kind for kernel in report.kernels if kernel.libraries]
+    assert set(kinds) <= {"library"} and (called == "") == (kinds == [])
+
+
+def test_a_product_in_a_loop_is_a_library_call_too():
+    def program(x, w):
+        for _ in range(20):
+            x = np.abs(w @ x) + 1
+        return x
+
+    assert report_of(program, X[:N, :64], np.eye(N)).verdict["lead"].endswith(", 1 calls a library (BLAS)")

@@ -125,11 +125,24 @@ def _kernel(kernel: KernelInfo) -> dict[str, Any]:
         "bytes_written": kernel.bytes_written, "flops": kernel.flops, "bound": None, "of_peak": None,
         "bytes_saved": _saved(kernel),
     }  # fmt: skip
+    if libraries := list(_libraries(kernel)):
+        made["libraries"] = libraries
     if kernel.nests:
         made["nests"] = list(_nests(kernel))
     if kernel.per_turn:
         made["per_turn"] = True
     return made
+
+
+def _libraries(kernel: KernelInfo) -> Iterator[str]:
+    """Of each call of a library in a kernel, those in its loops and branches too, whose code that is."""
+    if kernel.kind == "library":
+        yield from [node.op.library for node in kernel.nodes if hasattr(node.op, "library")][:1]
+    origins = [nest.origins for nest in kernel.nests if nest.kind == "library"]
+    for node in kernel.nodes if origins else ():
+        for inner, _, _ in inner_nodes(node):
+            if hasattr(inner.op, "library") and any(inner.origins <= of for of in origins):
+                yield inner.op.library
 
 
 def _nests(kernel: KernelInfo) -> Iterator[dict[str, Any]]:

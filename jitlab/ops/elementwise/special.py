@@ -59,7 +59,7 @@ class Special(Library):
     """A ufunc of scipy.special that SciPy computes: `name` of operands in the dtypes of one of its loops."""
 
     function: str
-    library: ClassVar[str] = "scipy"
+    library: ClassVar[str] = "SciPy"
     flops_per_element: ClassVar[float] = 60
 
     @property
@@ -146,7 +146,7 @@ class Zeta2(Library):
     """The trigamma function: `scipy.special.polygamma(1, x)`."""
 
     numpy_word: ClassVar[str] = "polygamma"
-    library: ClassVar[str] = "scipy"
+    library: ClassVar[str] = "SciPy"
     flops_per_element: ClassVar[float] = 60
     operands = ((X + 2.6,),)
 

@@ -39,6 +39,7 @@ ROWS = np.array([[1.0, -2.0, 0.5, 3.0, 0.25], [0.0, 1.5, -1.0, 2.0, 4.0]])
 class Transform(Library, family=True):
     """Of each row along `axis` (not negative); `norm`, a field of each, says which direction is divided by the length."""
 
+    library: ClassVar[str] = "FFT"
     axis: int
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:

@@ -52,6 +52,7 @@ FLOAT64 = np.dtype("f8")
 class MatrixLibrary(Library, family=True):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
+    library: ClassVar[str] = "LAPACK"
     may_raise: ClassVar[bool] = True  # LinAlgError
 
     def flops(self, m: int, n: int) -> float:

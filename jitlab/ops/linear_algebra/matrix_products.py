@@ -24,6 +24,7 @@ HALF = np.dtype("f2")
 class Product(Operation, family=True):
     """Sums of products over the inner axis; both inputs have one dtype."""
 
+    library: ClassVar[str] = "BLAS"  # of floats and where no loop is written for it
     exact: ClassVar[bool] = False
 
     def numpy(self, *arrays: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from jitlab import events
@@ -519,7 +519,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     if gone and (split := splits.split(recording, data)) is not None:
         suggestions.insert(0, split)
     plain = None if data["retraces"] else recording.plain
-    told = lead(compiled, operations, len(data["statements"]), plain, bool(data["as_python"]))
+    libraries = [name for kernel in data["kernels"] if kernel["plan"] in used for name in kernel.get("libraries", ())]
+    told = lead(compiled, operations, len(data["statements"]), plain, bool(data["as_python"]), libraries)
     result: Json = {
         "lead": fell_back(data, told if compiled else "") or told, "operations": operations, "compiled": compiled,
         "clusters": sum(cluster["plan"] in used for cluster in data["clusters"]),
@@ -553,14 +554,21 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     return result
 
 
-def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None, is_settled: bool = False) -> str:
+def lead(
+    compiled: int, operations: int, statements: int = 0, plain: Any = None, is_settled: bool = False,
+    libraries: Sequence[str] = (),
+) -> str:  # fmt: skip
     if not operations:
         if is_settled:
             return "Nothing ran compiled"
         if plain is not None and not statements:
             return wording.not_compiled(plain)
         return "No NumPy operation was found" if statements else "Nothing to compile"
-    return f"{compiled} of {units.counted(operations, 'operation')} compiled"
+    said = f"{compiled} of {units.counted(operations, 'operation')} compiled"
+    if not libraries:
+        return said
+    call = "calls" if len(libraries) == 1 else "call"
+    return f"{said}, {len(libraries)} {call} a library ({', '.join(sorted(set(libraries)))})"
 
 
 def _spans(lines: Iterable[Any]) -> list[list[Any]]:

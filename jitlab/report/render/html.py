@@ -220,14 +220,19 @@ def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Those that the verdict counts, and how many values beside them reach memory: small ones, and what other traces store."""
     heads = ("value", "plan", "cluster", "lines", "read by", "bytes a call", "why")
     ops = wording.operations(data)
-    return "Still in memory between kernels", _table(heads, (
+    every = data.get("temporaries", ())
+    counted = sorted((t for t in every if t.get("counted")), key=lambda t: -t["bytes"])
+    left = len(every) - len(counted)
+    rest = [(f"and {units.counted(left, 'smaller one')}", "", "", "", "", "", "")] if left else []
+    return "Intermediate arrays that are stored", _table(heads, [*(
         (_said(ops, t["plan"], t["producer"]) + t["name"].removeprefix(t["producer"]), t["plan"], t["cluster"], _lines(t),
          ", ".join(_said(ops, t["plan"], name) for name in t["consumers"]), units.size(t["bytes"]),
          t["reason"]["text"])
-        for t in sorted(data.get("temporaries", ()), key=lambda t: -t["bytes"])
-    ))  # fmt: skip
+        for t in counted
+    ), *rest])  # fmt: skip
 
 
 def _numerics(data: Mapping[str, Any]) -> tuple[str, str]:

@@ -189,14 +189,14 @@ def _telling_ops(data: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], 
 
 
 def _reaching_memory(temporaries: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """How many values of each cluster reach memory, and their bytes; those that leave it apart."""
+    """How many values of each cluster reach memory, and their bytes; those that the verdict counts apart."""
     rows: dict[tuple[str, str], Json] = {}
     for value in temporaries:
         key = (value["plan"], value["cluster"])
         row = rows.setdefault(key, {"plan": key[0], "cluster": key[1], "count": 0, "bytes": 0, "inside": 0, "inside_bytes": 0})
         row["count"] += 1
         row["bytes"] += value["bytes"] or 0
-        if value.get("place") != "result":
+        if value.get("counted"):
             row["inside"] += 1
             row["inside_bytes"] += value["bytes"] or 0
     return list(rows.values())[:MOST_WHOLE]

@@ -9,16 +9,11 @@ export function summaryOf(report: Report): string {
     return 'none';
   }
   const nodes = flowOf(report).parts.flatMap(part => part.nodes);
-  const apart = nodes
-    .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
-    .reduce((sum, boundaries) => sum + new Set(boundaries.map(({ producer }) => producer)).size, 0);
   const clusters = nodes.filter(node => node.cluster !== null);
   const slow = slowestCluster(clusters);
   const heavy = slow?.seconds && clusters.length > 1 ? `slowest: ${slow.name}` : '';
-  const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
-  const stored = `${some(apart, 'value')} stored${heavy ? '' : ' between kernels'}`; // what is longer would be cut
-  const told = [apart && isWhole ? stored : '', heavy];
-  return joined(' · ', ...told) || clusterCount(report);
+  const stored = report.verdict.stored?.count ?? 0;
+  return joined(' · ', stored ? `${some(stored, 'array')} stored` : '', heavy) || clusterCount(report);
 }
 
 /** The first one where none was timed. */

@@ -169,9 +169,9 @@ function numbered(ops: readonly Operation[], box: Int32Array): Numbered {
 
 /** Of one value, as the summary has them of many. */
 function reachingOf(values: readonly Temporary[]): Reaching[] {
-  return values.map(({ plan, cluster, bytes, place }) => ({
+  return values.map(({ plan, cluster, bytes, counted }) => ({
     ...{ plan, cluster: cluster ?? '', count: 1, bytes },
-    ...(place === 'result' ? { inside: 0, insideBytes: 0 } : { inside: 1, insideBytes: bytes })
+    ...(counted ? { inside: 1, insideBytes: bytes } : { inside: 0, insideBytes: 0 })
   }));
 }
 
