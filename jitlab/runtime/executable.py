@@ -36,7 +36,7 @@ from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, se
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.support.transactions import Whole
+from jitlab.support.transactions import Whole, quietly
 from jitlab.targets.target import END_NS, LAYOUTS, PROCESSOR_NS, START_NS, TICKS, Device, Entry, Launcher, Origin, Target
 
 from .compiled import compiled
@@ -421,16 +421,16 @@ class Executable:
         set_random_states(states)
         where = "".join(f" ({source.place})" for source in sorted(sources)[:1])
         own = {node: self._on_host(values[node]) for node in cluster.inputs}
-        with np.errstate(all="ignore"):
-            for node in cluster.nodes:
-                try:
-                    own[node] = self._value(node, own)
-                except Exception as error:
-                    if not isinstance(error, REFUSALS):
-                        leave(self.graph, self._lasting, {**values, **own}, node, self._value)
-                    if hasattr(error, "_jitlab_said") or isinstance(error, Signal):
-                        raise
-                    raise type(error)(f"{error}{where}") from None
+        value = quietly(self._value)
+        for node in cluster.nodes:
+            try:
+                own[node] = value(node, own)
+            except Exception as error:
+                if not isinstance(error, REFUSALS):
+                    leave(self.graph, self._lasting, {**values, **own}, node, value)
+                if hasattr(error, "_jitlab_said") or isinstance(error, Signal):
+                    raise
+                raise type(error)(f"{error}{where}") from None
         if any(variant.launcher.lowered.program.calls for variant in list(self._variants.values())):
             raise KeyboardInterrupt  # it came before the first step of what a kernel calls, where Python can only drop it
         raise AssertionError(f"a check failed that NumPy passes{where}")

@@ -17,9 +17,11 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
+
+import numpy as np
 
 from .address_space import have_thread_blocks
 
@@ -32,6 +34,9 @@ _kept: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = []
 def keep(read: Callable[[], Any], put_back: Callable[[Any], Any]) -> None:
     """`read()` says what this thread is in the midst of, and `put_back` takes that."""
     _kept.append((read, put_back))
+
+
+keep(np.geterr, lambda state: np.seterr(**state))  # where `np.errstate` was entered and not left
 
 
 def variable(name: str, default: T) -> ContextVar[T]:
@@ -83,6 +88,23 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
         return _Manager(function, args, kwargs)  # type: ignore[arg-type]
 
     return made
+
+
+def quietly(function: Callable[P, T]) -> Callable[P, T]:
+    """The function without NumPy's warnings and errors of floating-point numbers. It runs in a copy of its caller's context:
+    wherever an interrupt comes, `np.errstate` is the caller's afterwards (an interrupt in the midst of `errstate.__enter__`
+    would leave it ignored for ever)."""
+
+    @functools.wraps(function)
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> T:
+        return copy_context().run(_quiet, function, args, kwargs)
+
+    return quiet
+
+
+def _quiet(function: Callable[..., T], args: Any, kwargs: Any) -> T:
+    np.seterr(all="ignore")
+    return function(*args, **kwargs)
 
 
 class Begun(Protocol):

@@ -11,6 +11,8 @@ import traceback
 import warnings
 from functools import cache
 
+import numpy as np
+
 from jitlab import costs, events
 from jitlab.capture import current_capture
 
@@ -44,7 +46,8 @@ def state():
     own = {v.name: repr(value) for v, value in contextvars.copy_context().items() if v.name.startswith("jitlab_") and value}
     return {
         "busy": events.busy.word.value, "capture": current_capture(), "account": costs._open.top, "threads": _others(),
-        "limit": sys.getrecursionlimit(), "filters": len(warnings.filters), "collector": gc.isenabled(), **own,
+        "errors": np.geterr(), "limit": sys.getrecursionlimit(), "filters": len(warnings.filters),
+        "collector": gc.isenabled(), **own,
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from jitlab.ir.graphs.dot import line_text
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.transactions import quietly
 
 from .reference import NUMPYS, OURS, Value, distance, reference
 from .replaying import TooMuch, first_effect, keeping_random_state, op_by_op
@@ -53,6 +54,7 @@ class Against:
         return f"against Python: {self.text}"
 
 
+@quietly
 def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str], ways: Ways) -> Against:
     """Run both. `inputs`: of the trace, with their `names`. Whatever Python changes is put back, also when it raises."""
     graph: Graph = executable.graph
@@ -65,7 +67,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
     except ActsOutsideError as refusal:
         return _not_run(str(refusal))
     try:
-        with events.muted(), np.errstate(all="ignore"):
+        with events.muted():
             with keeping_random_state(graph, arguments=inputs), holding_back(), as_python(), ways.as_traced() as changed:
                 found = ways.python()
                 theirs = {name: _kept(value) for name, value in _leaves(found, "result").items()}
@@ -77,7 +79,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
         return _not_run(f"it raises {type(error).__name__}{f': {said}' if said else ''}")
     finally:
         world.put_back()
-    with events.muted(), np.errstate(all="ignore"):
+    with events.muted():
         mine = Results(graph, inputs, names, ways)
         ours = mine.compiled(executable)
         captured: Graph | None = executable.captured  # before the passes

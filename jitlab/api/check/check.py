@@ -24,6 +24,7 @@ from jitlab.ops.reducing.axis_reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
 from jitlab.support.containers import as_json
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.transactions import quietly
 
 from .against import Against, against_python
 from .reference import Value, distance, is_inexact, reference
@@ -184,12 +185,22 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
             f"The check would keep {units.size(needed)} of values, more than jl.config.copy_limit_bytes, which is"
             f" {units.size(config.copy_limit_bytes)}."
         )
-    with keeping_random_state(graph, arguments=arguments), np.errstate(all="ignore"), lengths_served():
-        study = Study(executable, list(arguments), pause)
-        rows = study.passes()
-        for cluster in executable.clustering.clusters:
-            pause()
-            rows += study.cluster(cluster)
+    with keeping_random_state(graph, arguments=arguments), lengths_served():
+        return _studied(executable, list(arguments), pause)
+
+
+@quietly
+def _relative(away: Any, size: Any) -> Any:
+    return np.where(away > 0, away / size, 0.0)
+
+
+@quietly
+def _studied(executable: Executable, arguments: list[Any], pause: Pause) -> list[OutputCheck]:
+    study = Study(executable, arguments, pause)
+    rows = study.passes()
+    for cluster in executable.clustering.clusters:
+        pause()
+        rows += study.cluster(cluster)
     return rows
 
 
@@ -309,8 +320,7 @@ def compare(numpy: Any, found: Any, right: Value) -> dict[str, Any]:
     nan, inf = _one_sided(theirs, ours)
     measured = np.where(np.isfinite(away), away, 0.0)
     size = np.abs(theirs).astype(np.float64) if theirs.dtype.kind != "b" else np.ones(theirs.shape)
-    with np.errstate(all="ignore"):
-        relative = np.where(measured > 0, measured / size, 0.0)
+    relative = _relative(measured, size)
     ulp = _units(theirs)
     result: dict[str, Any] = {
         "max_abs": _most(measured), "max_rel": _most(np.where(np.isfinite(relative), relative, 0.0)),

@@ -30,6 +30,7 @@ from jitlab.ops.reducing.axis_reductions import ArgExtreme, Mean, Prod, Sum
 from jitlab.ops.reducing.scans import CumProd, CumSum, Scan
 from jitlab.ops.reducing.sorting import Sort
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.transactions import quietly
 
 #: ULPs that a function of ours may be from the true value, and those that NumPy and SciPy may be where they are the reference.
 OURS, NUMPYS, SCIPYS = 3, 4, 16
@@ -67,15 +68,15 @@ class Unbounded(Exception):
     """There is no bound for what this operation does with inputs that are off."""
 
 
+@quietly
 def reference(nodes: Sequence[Node], values: dict[Node, Value], symbols: Mapping[str, int]) -> None:
     """Add the value of each node to `values`, which has those that the nodes read from elsewhere."""
     known = dict(symbols)
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            if node not in values:
-                values[node] = _value(node, [values[source] for source in node.inputs], known)
-            found: Any = values[node]
-            known |= decided_by(node.op, tuple(x.value for x in found) if isinstance(found, tuple) else found.value)
+    for node in nodes:
+        if node not in values:
+            values[node] = _value(node, [values[source] for source in node.inputs], known)
+        found: Any = values[node]
+        known |= decided_by(node.op, tuple(x.value for x in found) if isinstance(found, tuple) else found.value)
 
 
 def _value(node: Node, inputs: Sequence[Value], symbols: Mapping[str, int]) -> Any:
@@ -301,16 +302,17 @@ def _at_corners(op: Any, true: Any, arrays: Sequence[Any], inputs: Sequence[Valu
     return farthest
 
 
+@quietly
 def _moved(value: Any, off: Any, sign: int) -> Any:
     array = np.asarray(value)
     if array.dtype.kind == "b":
         return np.where(off > 0, sign > 0, array)
     if array.dtype.kind in "iu":
         return (array + sign * np.ceil(np.where(np.isfinite(off), off, 0))).astype(array.dtype)
-    with np.errstate(all="ignore"):
-        return (array + (sign * np.asarray(off)).astype(array.real.dtype)).astype(array.dtype)
+    return (array + (sign * np.asarray(off)).astype(array.real.dtype)).astype(array.dtype)
 
 
+@quietly
 def distance(a: Any, b: Any) -> Any:
     """|a - b| of each element: 0 for two NaNs and for equal infinities, inf where one alone is NaN or infinite."""
     a, b = np.asarray(a), np.asarray(b)
@@ -319,7 +321,6 @@ def distance(a: Any, b: Any) -> Any:
     if a.dtype.kind in "iu" and b.dtype.kind in "iu":
         wide = np.maximum(a, b) - np.minimum(a, b)
         return wide.astype(np.float64)
-    with np.errstate(all="ignore"):
-        found = np.abs(a - b).astype(np.float64)
+    found = np.abs(a - b).astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))

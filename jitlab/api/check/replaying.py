@@ -18,6 +18,7 @@ from jitlab.ir import Graph, Node, bind_extents, is_operation
 from jitlab.ir.graphs.graph import decided_by
 from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, generators_of, random_states, set_random_states
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.transactions import quietly
 
 #: Spans of operations in loops that are told one by one.
 MOST_SPANS = 20_000
@@ -109,6 +110,7 @@ def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tu
     return _each(graph, arguments, spans), spans
 
 
+@quietly
 def _each(
     graph: Graph, arguments: Sequence[Any], spans: list[tuple[Node, int]], symbols: Mapping[str, int] = MappingProxyType({})
 ) -> list[Any]:
@@ -129,27 +131,26 @@ def _each(
     def inside(body: Graph, arguments: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
         return _each(body, arguments, spans, symbols)
 
-    with np.errstate(all="ignore"):
-        for node in graph.nodes:
-            inputs = [values[source] for source in node.inputs]
-            if hasattr(node.op, "graphs"):
-                values[node] = node.op.run(known, tuple(inputs), inside)
-            else:
-                op = bind_extents(node.op, known) if moving else node.op
-                start = time.perf_counter_ns()
-                value = op.numpy(*inputs)
-                spent = time.perf_counter_ns() - start
-                values[node] = value
-                if is_operation(node) and (len(spans) < MOST_SPANS or not moving):
-                    spans.append((node, spent))
-                elif is_operation(node):
-                    last, before = spans[-1]
-                    spans[-1] = last, before + spent
-                if found := decided_by(node.op, value):
-                    known, moving = {**known, **found}, True
-            del inputs
-            for source in done.get(node, ()):
-                del values[source]
+    for node in graph.nodes:
+        inputs = [values[source] for source in node.inputs]
+        if hasattr(node.op, "graphs"):
+            values[node] = node.op.run(known, tuple(inputs), inside)
+        else:
+            op = bind_extents(node.op, known) if moving else node.op
+            start = time.perf_counter_ns()
+            value = op.numpy(*inputs)
+            spent = time.perf_counter_ns() - start
+            values[node] = value
+            if is_operation(node) and (len(spans) < MOST_SPANS or not moving):
+                spans.append((node, spent))
+            elif is_operation(node):
+                last, before = spans[-1]
+                spans[-1] = last, before + spent
+            if found := decided_by(node.op, value):
+                known, moving = {**known, **found}, True
+        del inputs
+        for source in done.get(node, ()):
+            del values[source]
     return [values[node] for node in graph.outputs]
 
 
@@ -244,6 +245,7 @@ def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return bool(np.array_equal(a, b))  # a NaN is copied again
 
 
+@quietly
 def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:
     """The largest relative difference; of whole arrays the scale is their largest element."""
     largest = 0.0
@@ -251,15 +253,15 @@ def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:
         x, y = np.asarray(x), np.asarray(y)
         if x.dtype.kind not in "biufc" or not x.size:
             continue
-        with np.errstate(all="ignore"):
-            scale = float(np.max(np.abs(np.where(np.isfinite(x), x, 0))))
-            difference = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) - y)
-            difference = difference[np.isfinite(difference)]
+        scale = float(np.max(np.abs(np.where(np.isfinite(x), x, 0))))
+        difference = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) - y)
+        difference = difference[np.isfinite(difference)]
         if difference.size and scale:
             largest = max(largest, float(difference.max()) / scale)
     return largest
 
 
+@quietly
 def largest_error_ulp(expected: Sequence[Any], found: Sequence[Any]) -> float | None:
     """The largest difference in units in the last place of what was expected (of complex numbers, of their size); 1 for an
     integer or a bool that differs. An element smaller than the root mean square of its array is measured by that: what all but
@@ -270,13 +272,12 @@ def largest_error_ulp(expected: Sequence[Any], found: Sequence[Any]) -> float | 
         if x.dtype.kind in "biu":
             largest = max(largest, float(not np.array_equal(x, y)))
         elif x.dtype.kind in "fc" and x.size:
-            with np.errstate(all="ignore"):
-                off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y))
-                size = np.abs(x)
-                finite = np.where(np.isfinite(size), size, 0)
-                largest_size = np.max(finite)
-                typical = largest_size * np.sqrt(np.mean(np.square(finite / largest_size))) if largest_size else largest_size
-                ulps = off / np.spacing(np.maximum(size, typical.astype(size.dtype)))
+            off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y))
+            size = np.abs(x)
+            finite = np.where(np.isfinite(size), size, 0)
+            largest_size = np.max(finite)
+            typical = largest_size * np.sqrt(np.mean(np.square(finite / largest_size))) if largest_size else largest_size
+            ulps = off / np.spacing(np.maximum(size, typical.astype(size.dtype)))
             if not np.isfinite(np.where(off == 0, 0, ulps)).all():
                 return None
             largest = max(largest, float(np.max(np.where(off == 0, 0, ulps))))

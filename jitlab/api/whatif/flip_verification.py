@@ -13,6 +13,7 @@ from jitlab.api.check.replaying import first_effect
 from jitlab.cluster import Advisor, flipped
 from jitlab.ir import Apart, Change, Edge, Flip, NestChange, NotFused, Overrides, Plan
 from jitlab.runtime import Executable
+from jitlab.support.transactions import quietly
 
 from .alternatives import Alternative, Alternatives
 from .plan_questions import Pair, Place
@@ -106,8 +107,8 @@ def _compiled(executable: Executable) -> Executable:
         arguments = _ones(executable)
         executable.prepare(arguments)
         if first_effect(executable.graph) is None:
-            with suppress(Exception), np.errstate(all="ignore"):  # data of its own may be refused; it is compiled by then
-                executable.run(arguments)
+            with suppress(Exception):  # data of its own may be refused; it is compiled by then
+                quietly(executable.run)(arguments)
     return executable
 
 

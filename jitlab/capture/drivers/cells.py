@@ -18,8 +18,6 @@ from enum import Enum
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from jitlab.capture.effort import Effort, at_most
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.positions import cell_traceback, describe, without_signals
@@ -33,7 +31,7 @@ from jitlab.config import NEVER, config
 from jitlab.errors import CaptureError, Signal
 from jitlab.events import current_cell
 from jitlab.ir import Source
-from jitlab.support.transactions import under_way
+from jitlab.support.transactions import quietly, under_way
 
 from .driver import Driver
 from .piece_traces import Namespace
@@ -172,8 +170,8 @@ class CellRun(Driver):
 
         if count:
             self.names[DONE] = is_done
-            with contextlib.suppress(Exception), np.errstate(all="ignore"):
-                exec(self.program.replay_code(loop), self.names)
+            with contextlib.suppress(Exception):
+                quietly(exec)(self.program.replay_code(loop), self.names)
             self.names.pop(DONE, None)
 
     def value(self, code: types.CodeType) -> Any:

@@ -16,7 +16,7 @@ from jitlab.ir.extents import Moving, bare, bind_extents, poly, symbols_in
 from jitlab.ir.plans.decisions import DECISIONS, Decision, absorbed, made_now
 from jitlab.ir.types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.support.transactions import contextmanager, keep, variable
+from jitlab.support.transactions import contextmanager, keep, quietly, variable
 
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
 
@@ -354,6 +354,7 @@ def decided_by(op: Any, value: Any) -> dict[str, int]:
     return op.lengths(op.found(value)) if getattr(op, "by_data", ()) else {}
 
 
+@quietly
 def interpret(
     graph: Graph,
     arguments: Sequence[Any],
@@ -368,20 +369,19 @@ def interpret(
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
     known = {**graph.symbol_values(), **(symbols or {})}
     moving = bool(symbols)  # some extents differ from the sample that capture took
-    with np.errstate(all="ignore"):
-        for node in graph.nodes:
-            op, inputs = node.op, [values[source] for source in node.inputs]
-            if hasattr(op, "graphs"):
-                value = op.run(known, tuple(inputs))
-            else:
-                value = (bind_extents(op, known) if moving and graph.is_sized(node) else op).numpy(*inputs)
-                if hasattr(op, "symbol"):
-                    known[op.symbol], moving = int(value), True
-                elif any(known[name] != n for name, n in decided_by(op, value).items()):
-                    raise op.another(op.found(value))
-            values[node] = value
-            if observe is not None:
-                observe(node, value)
+    for node in graph.nodes:
+        op, inputs = node.op, [values[source] for source in node.inputs]
+        if hasattr(op, "graphs"):
+            value = op.run(known, tuple(inputs))
+        else:
+            value = (bind_extents(op, known) if moving and graph.is_sized(node) else op).numpy(*inputs)
+            if hasattr(op, "symbol"):
+                known[op.symbol], moving = int(value), True
+            elif any(known[name] != n for name, n in decided_by(op, value).items()):
+                raise op.another(op.found(value))
+        values[node] = value
+        if observe is not None:
+            observe(node, value)
     return [values[node] for node in graph.outputs]
 
 

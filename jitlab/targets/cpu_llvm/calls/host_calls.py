@@ -16,6 +16,7 @@ import numpy as np
 from jitlab.ir.programs.program import Call, Program, walk
 from jitlab.ops.random_draws import Draw, c_function
 from jitlab.support import locks
+from jitlab.support.transactions import quietly
 
 _Function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -68,8 +69,7 @@ def _call(number: int, words: Any) -> None:
             if len(_kept) >= MOST_KEPT:
                 _kept.clear()
             arrays = _kept[key] = _arrays(kinds, key[1:])
-        with np.errstate(all="ignore"):
-            results = op.numpy(*arrays[count:])
+        results = quietly(op.numpy)(*arrays[count:])
         for out, result in zip(arrays[:count], results if count > 1 else (results,), strict=True):
             if np.shape(result) != out.shape:
                 raise AssertionError(f"{op} gave an array of shape {np.shape(result)} where {out.shape} was promised")
