@@ -327,7 +327,8 @@ def huge(ops=50_000, spans=100_000, clusters=40):
         ],
         "temporaries": [
             {"plan": "f #1", "cluster": f"cluster_{n % clusters}", "name": name, "producer": name, "consumers": [],
-             "bytes": n, "place": "result" if n % 2 else "scratch", "lines": [["In [1]", 1]], "reason": None}
+             "bytes": n, "place": "result" if n % 2 else "scratch", "counted": not n % 2,
+             "lines": [["In [1]", 1]], "reason": None}
             for n, name in enumerate(names[: ops // 25])
         ],
         "boundaries": [

@@ -65,12 +65,12 @@ def without_mask(fallback: Json, ops: Mapping[tuple[str, str], Json]) -> Message
     try:
         node = ast.parse(fallback.get("written") or "", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # it was cut
-        return Message("advice.mask_rows", {"form": "words"})
+        return Message("fix.mask_rows")
     shape = ops.get((fallback["plan"], fallback["name"]), {}).get("shape", ())
     if len(shape) != 1 or not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Tuple):
-        return Message("advice.mask_rows", {"form": "words"})
+        return Message("fix.mask_rows")
     array, mask = ast.unparse(node.value), ast.unparse(node.slice)
-    return Message("advice.mask", {"name": fallback["written"], "array": array, "mask": mask, "form": "words"})
+    return Message("fix.mask", {"name": fallback["written"], "array": array, "mask": mask})
 
 
 def add_masks(data: Json) -> None:
