@@ -56,6 +56,7 @@ LINE_HINT = (
     "%jit (x * 2).sum(), %jit on [--level O0|O1] [--device cpu|gpu] [--strict], %jit off, %jit -n 100 (x * 2).sum(); "
     "%%jit above a cell"
 )
+MOST_PARSED = 64  # lines of options that are known
 LONG_OPTION = re.compile(r"\s*(?:--(?:level|device|show)(?:\s+|=)\S+|--strict|--compare(?:\s+anew)?|--check)(?:\s+|$)")
 SHORT_OPTION = re.compile(r"\s*(?:-q|-[nr]\s*\S+)(?:\s+|$)")
 
@@ -76,6 +77,7 @@ class JitMagics(Magics):
         super().__init__(shell)
         self.ip: Any = shell
         self.session = session
+        self._parsed: dict[str, Any] = {}  # options, by what stands behind `%%jit`
         self.runner = Runner(shell, session, self._options)
         self.runner.attach()
         self.completions = Completions(self, COMMANDS)
@@ -282,6 +284,8 @@ class JitMagics(Magics):
     def _options(self, line: str, command: str = "") -> Any:
         """The options, all known; otherwise an error before anything ran."""
         is_value = True
+        if line in self._parsed:
+            return copy(self._parsed[line])
         try:
             options = parse_argstring(self.jit, line)
         except UsageError as error:
@@ -295,6 +299,8 @@ class JitMagics(Magics):
             try:
                 parts_of(options)
                 if not options.output or (options.output.isidentifier() and not iskeyword(options.output)):
+                    if len(self._parsed) < MOST_PARSED:
+                        self._parsed[line] = copy(options)
                     return options
                 why = f"{options.output!r} is not a name"
             except ValueError as error:

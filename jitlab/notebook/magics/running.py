@@ -189,11 +189,11 @@ class Runner:
         info = getattr(result, "info", None)
         if info is None or not nodes or _is_cell_magic(nodes):
             return None
-        lines = [line for line in (info.raw_cell or "").split("\n") if line.strip()]
-        found = JIT_LINE.fullmatch(lines[0]) if lines else None
+        first = next((line for line in (info.raw_cell or "").split("\n") if line.strip()), "")
+        found = JIT_LINE.fullmatch(first)
         if found is not None:
             return found[2]
-        if self.always is not None and info.store_history and not info.silent and not lines[0].lstrip().startswith("%%"):
+        if self.always is not None and info.store_history and not info.silent and not first.lstrip().startswith("%%"):
             return AUTOMATIC
         return None
 
@@ -376,8 +376,9 @@ class LinesOfPython:
         if run is not None and options.get("raw_code", transformed_code) == run.source:
             cell_names[name] = run.title
         known: tuple[Any, ...] | None = linecache.cache.get(name)
-        lines = [line.rstrip("\n") + "\n" for line in io.StringIO(transformed_code, newline=None)]
-        if known is not None and len(known) == 4 and len(known[2]) != len(lines):
+        ends = transformed_code.count("\n") + (not transformed_code.endswith("\n"))
+        if known is not None and len(known) == 4 and (len(known[2]) != ends or "\r" in transformed_code):
+            lines = [line.rstrip("\n") + "\n" for line in io.StringIO(transformed_code, newline=None)]
             linecache.cache[name] = (known[0], known[1], lines, known[3])
         return name
 

@@ -56,6 +56,8 @@ PLACED = tuple(key for key, entry in lists().items() if has(entry, "spans"))
 #: Operations that are loops of the program, which a report calls as the program does.
 LOOPS = {"While", "StatelessWhile"}
 
+NUMBERS = frozenset({int, float, bool, type(None)})
+
 NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}
 
 
@@ -594,8 +596,11 @@ def _plain_text(value: Any) -> Any:
     """A copy in which every string can be encoded: lone surrogates of user text would stop the message that carries them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {(key if key.isascii() else _plain_text(key)): _plain_text(item) for key, item in value.items()}
+    if isinstance(value, dict):  # numbers stay where they are: a report has many
+        return {
+            (key if key.isascii() else _plain_text(key)): item if type(item) in NUMBERS else _plain_text(item)
+            for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_plain_text(item) for item in value]
+        return [item if type(item) in NUMBERS else _plain_text(item) for item in value]
     return value

@@ -37,6 +37,9 @@ DURATION = re.compile(r"\d[\d.,]*\s?(?:ns|µs|μs|ms|s|min)\b|\d[\d.,]*\s?%")
 COUNTED = re.compile(r"\bIn \[(\d+)\]|<cell (\d+)>|^cell (\d+)$")
 NUMBERED = re.compile(r"cluster_\d+|In ?\[\d+\]|<cell \d+>|0x[0-9a-f]{4,}")
 
+#: Types of what may hold a cell's number.
+HOLDING = frozenset({str, dict, list})
+
 #: A single run shows nothing: another process, a cold cache or another tier of code make any difference. Two in a row do when
 #: both are so many times slower, or faster.
 FACTOR, TWICE, FLOOR_SECONDS = 3.0, 2, 0.001
@@ -167,8 +170,10 @@ def neutral(data: Mapping[str, Any], own: Sequence[int]) -> Json:
         if isinstance(value, str):
             return COUNTED.sub(without_count, value) if "In [" in value or "cell " in value else value
         if isinstance(value, dict):
-            return {key: item if key == "source" else of(item) for key, item in value.items()}
-        return [of(item) for item in value] if isinstance(value, list) else value
+            return {
+                key: item if key == "source" or type(item) not in HOLDING else of(item) for key, item in value.items()
+            }
+        return [item if type(item) not in HOLDING else of(item) for item in value] if isinstance(value, list) else value
 
     result: Json = of(dict(data))
     result["cell"]["execution_count"] = None
