@@ -63,6 +63,7 @@ class CellRun:
     start_ns: int = field(default_factory=time.perf_counter_ns)
     recording: Recording | None = None
     run_ns: int | None = None  # what its statements took by the clock, when they have ended
+    idle_ns: int | None = None  # of that, when their thread had no processor, where that is known
     captures_ns: int = 0  # of that, what they waited for captures and compilers
     aside_ns: int = 0  # what magics in it took for runs that are none of the cell's
     is_captured: bool = False  # its statements are run captured, not by IPython
@@ -88,12 +89,18 @@ class CellRun:
         """Its lines, without the options of `%%jit`: a cell that is asked for more is the same cell."""
         return code_of(self.source)
 
-    def took(self, start_ns: int, end_ns: int, captures_ns: int = 0) -> None:
-        """The cell's own statements began and ended then, and waited so long for captures: what is said first holds."""
+    def took(self, start_ns: int, end_ns: int, captures_ns: int = 0, processor_ns: int | None = None) -> None:
+        """The cell's own statements began and ended then, waited so long for captures, and had a processor so long: what is said
+        first holds."""
         if self.run_ns is None:
             self.run_ns, self.captures_ns = end_ns - start_ns, captures_ns
+            self.idle_ns = None if processor_ns is None else max(0, self.run_ns - processor_ns)
+        self.tell_times()
+
+    def tell_times(self) -> None:
         if self.recording is not None:
             self.recording.run_ns, self.recording.captures_ns = self.run_ns, self.captures_ns
+            self.recording.idle_ns = self.idle_ns
 
     @property
     def compiled(self) -> float:
@@ -435,8 +442,8 @@ class Session:
             if run.recording is None:
                 before = self.cells.get(run.id)
                 run.recording = Recording(run.about(), self.file_name, self._cell_of)
-                run.recording.run_ns, run.recording.is_captured = run.run_ns, run.is_captured  # of calls that were noted in C
-                run.recording.captures_ns = run.captures_ns
+                run.recording.is_captured = run.is_captured
+                run.tell_times()  # of calls that were noted in C
                 if before is not None and before.code == run.code:
                     run.recording.compiled_before = before.compiled
                 self.cells[run.id] = run

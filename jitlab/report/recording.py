@@ -127,6 +127,9 @@ class Recording:
         self.began = time.time()  # the same moment by the calendar, seconds since 1970
         self.run_ns: int | None = None  # what the run took by the clock, when it has ended
         self.measuring_ns = 0  # that the user waited for a comparison, a check or a timing after the run
+        self.idle_ns: int | None = None  # of that, when its thread had no processor, where that is known
+        self.away_ns = 0  # of that, within launches and host operations
+        self.copied_ns = 0  # that copies of arguments took
         self.captures_ns = 0  # that the run waited for captures and compilers, also for those that came to nothing
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
         self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
@@ -337,22 +340,27 @@ class Recording:
         for launch, starts, durations, kernels_ns in calls.launches():
             self.count += len(calls)
             key = about.function, about.trace, launch.cluster
-            self.clusters[key].add_calls(starts, durations, kernels_ns, calls.work(durations))
+            work = calls.work(durations)
+            self.away_ns += int((durations - work).sum())
+            self.clusters[key].add_calls(starts, durations, kernels_ns, work)
             self.scratch[key] = max(self.scratch.get(key, 0), launch.scratch_bytes)
         self.lanes["compiled"].note(calls)
 
     def _cluster_ran(self, event: events.ClusterRan) -> None:
         key = event.function, event.trace, event.cluster
         self.clusters[key].add_call(event, event.kernels_ns)
+        self.away_ns += event.duration_ns - event.work_ns
         self.scratch[key] = max(self.scratch.get(key, 0), event.scratch_bytes)
         times = event.kernels_ns
         self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
 
     def _host_operation_ran(self, event: events.HostOperationRan) -> None:
         self.host[event.function, event.trace, event.operation].add_call(event)
+        self.away_ns += event.duration_ns - event.work_ns
         self._span("compiled", event, event.operation, event.op, "copy" if event.op in DEVICE_COPIES else "host")
 
     def _array_copied(self, event: events.ArrayCopied) -> None:
+        self.copied_ns += event.duration_ns
         self._span("compiled", event, event.argument, f"copy of {event.argument}", "copy", event.cluster, bytes=event.bytes)
 
     def _operation_ran(self, event: events.OperationRan) -> None:

@@ -165,7 +165,9 @@ class Waited(Record):
     work: Seconds  #: of the launches and the host's operations
     compiling: Seconds  #: of tracing (also of what could not be traced), optimising, planning and code that the run waited for
     python: Seconds  #: of statements and calls that Python ran; where jitlab does not run the statements, of the rest
-    overhead: Seconds  #: of what jitlab did around the statements of a cell
+    overhead: Seconds  #: of what jitlab did around the statements of a cell, besides the next two
+    copying: Seconds | None = None  #: of copies of arguments that lay in memory as no code is for
+    waiting: Seconds | None = None  #: while other threads or programs had the processor, between launches
     measuring: Seconds | None = None  #: besides, after the run, for a comparison, a check or a timing
     next: Seconds | None = None  #: of a later run's compiled part, where that was measured
     pays: Message | None = None  #: after how many runs the compiling has paid for itself; null: nobody knows

@@ -1,6 +1,7 @@
 """What the user waited for stands first: the run by the clock with its parts, what later runs take, when compiling has paid."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +37,26 @@ def test_what_is_not_felt_is_not_named_and_what_is_no_sum_is_no_list():
     told = of(run_ns=18_000_000, retraces=0).verdict["waited"]["text"]
     assert told.startswith("18.0 ms this run: 9.8 ms work, 8.1 ms tracing and compiling") and "Python" not in told
     assert of(run_ns=10_000_000, retraces=0).verdict["waited"]["text"] == "10.0 ms this run"  # threads ran at once
+
+
+@pytest.mark.parametrize(
+    "copied, idle, away, alone, captured, parts",
+    [
+        (0, 9, 2, True, True, {"waiting": 7, "overhead": 3}),  # two of the nine are within launches, whose work they are not
+        (4, 0, 0, True, True, {"copying": 4, "waiting": 0, "overhead": 6}),
+        (4, 99, 0, True, True, {"copying": 4, "waiting": 6, "overhead": 0}),
+        (99, 99, 0, True, True, {"copying": 10, "waiting": 0, "overhead": 0}),
+        (0, 2, 9, True, True, {"waiting": 0, "overhead": 10}),
+        (0, 9, 0, False, True, {"overhead": 10}),  # a sleep of the program's, or the compiler
+        (0, 9, 0, True, False, {"overhead": 10}),
+        (0, None, 0, True, True, {"overhead": 10}),
+    ],
+)
+def test_what_is_neither_work_nor_pythons_is_copies_waiting_and_jitlabs_own(copied, idle, away, alone, captured, parts):
+    recording = SimpleNamespace(
+        copied_ns=copied * 10**9, idle_ns=idle if idle is None else idle * 10**9, away_ns=away * 10**9, is_captured=captured
+    )
+    assert made._around(recording, 10.0, alone) == parts
 
 
 def test_a_run_that_goes_on_says_nothing_yet():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 FELT = 0.1  # of the launches' time in quick code: less is not worth a word
-PARTS = ("work", "compiling", "python", "overhead")
+PARTS = ("work", "compiling", "python", "copying", "waiting", "overhead")
 OVERHEAD_FELT = 0.1  # of the work
 PART_FELT = 0.02  # of the run: a smaller part is not named
 MOST_RUNS = 1000  # what takes more runs than these to pay for its compiling is better left to NumPy
@@ -40,7 +40,8 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     rest = max(0.0, seconds - work - compiling)
     by_python = sum(entry["seconds"] for entry in (*data["statements"], *data["as_python"]))
     python = min(by_python, rest) if recording.is_captured else rest
-    result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python, "overhead": rest - python}
+    result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python}
+    result |= _around(recording, rest - python, is_alone=not compiling and not by_python)
     said = _this_run(result)
     if recording.measuring_ns >= PART_FELT * recording.run_ns:
         result["measuring"] = recording.measuring_ns / 1e9
@@ -60,6 +61,16 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     return result
 
 
+def _around(recording: Recording, rest: float, is_alone: bool) -> Json:
+    """What was neither work nor Python's nor compiling: copies of arguments; of a run that was only compiled code what others
+    had of the processor around it; and what jitlab did itself."""
+    copying = min(recording.copied_ns / 1e9, rest)
+    found = {"copying": copying} if copying else {}
+    if is_alone and recording.is_captured and recording.idle_ns is not None:
+        found["waiting"] = min(max(0, recording.idle_ns - recording.away_ns) / 1e9, rest - copying)
+    return {**found, "overhead": rest - sum(found.values())}
+
+
 def _comparison(recording: Recording) -> events.Compared | None:
     """Rounds of both sides, of this run or one before."""
     before = recording.compared_before
@@ -74,7 +85,7 @@ def _of_rounds(rounds: events.Compared | None) -> float | None:
 def _this_run(parts: Json) -> str:
     """ "10.0 s this run: 227 ms work, 8.2 s compiling, 1.6 s Python"; of threads that ran at once the parts are no sum."""
     seconds = parts["seconds"]
-    named = {name: parts[name] for name in PARTS if parts[name] >= PART_FELT * seconds}
+    named = {name: parts[name] for name in PARTS if parts.get(name, 0.0) >= PART_FELT * seconds}
     if set(named) <= {"work"} or sum(named.values()) > (1 + PART_FELT) * seconds:
         return text("waited.run", seconds=seconds)
     return text("waited.parts", seconds=seconds, parts=", ".join(text(f"waited.{key}", seconds=n) for key, n in named.items()))
