@@ -90,8 +90,8 @@ class CellRun:
         return code_of(self.source)
 
     def took(self, start_ns: int, end_ns: int, captures_ns: int = 0, processor_ns: int | None = None) -> None:
-        """The cell's own statements began and ended then, waited so long for captures, and had a processor so long: what is said
-        first holds."""
+        """The cell's own statements began and ended then, waited so long for captures, and had a processor so long: what is
+        said first holds."""
         if self.run_ns is None:
             self.run_ns, self.captures_ns = end_ns - start_ns, captures_ns
             self.idle_ns = None if processor_ns is None else max(0, self.run_ns - processor_ns)
