@@ -78,7 +78,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(answer).toContainText('of each, alternating');
     await answer.getByText(/^Code to make this permanent/).click();
     await expect(answer.getByRole('group', { name: 'Code to make this permanent' })).toContainText(
-      'with jl.jit_scope(cut=[("Exp", "Sum"), '
+      'with jl.jit_scope(cut=[("exp", "sum"), '
     );
     await expect(answer.getByRole('img', { name: /^Split (p|np\.exp\(z\)) from / })).toBeVisible();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('kernels');

@@ -92,8 +92,8 @@ class _Writer:
 
     # ---- cut and fuse
     def _decided(self, block: TextBlock) -> Iterator[tuple[str, Marks]]:
-        """By kinds, and where that says too much by names."""
-        for way in (self._kind, lambda name: name):
+        """By NumPy's words, where they say too much by kinds, and then by names."""
+        for way in (self._word, self._kind, lambda name: name):
             cut, fuse = (
                 tuple(dict.fromkeys((way(a), way(b)) for a, b in pairs)) for pairs in (self.question.cut, self.question.fuse)
             )
@@ -112,6 +112,9 @@ class _Writer:
 
             told = [f"{option}={_pairs_text(pairs)}" for option, pairs in (("cut", cut), ("fuse", fuse)) if pairs]
             yield ", ".join(told), marks
+
+    def _word(self, name: str) -> str:
+        return str(self.named[name].op.word)
 
     def _kind(self, name: str) -> str:
         return str(self.named[name].op.name)
