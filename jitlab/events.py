@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from jitlab.messages import Message
 from jitlab.support import locks, native_call_log
@@ -226,15 +226,20 @@ class FunctionCalled(TraceEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkEvent(TraceEvent):
-    """Work of a trace; `processor_ns`: for how long the process had a processor meanwhile, on all of them together (0: not
-    known)."""
+    """Work of a trace, and for how long the process (on all processors together) and its thread had one; 0: not known."""
 
-    processor_ns: int = 0
+    process_ns: int = 0
+    thread_ns: int = 0
 
     @property
     def work_ns(self) -> int:
         """What it took, without the time for which other programs had the processor."""
-        return min(self.duration_ns, self.processor_ns or self.duration_ns)
+        return min(self.duration_ns, self.process_ns or self.duration_ns)
+
+    @property
+    def idle_ns(self) -> int:
+        """For how long its thread had none."""
+        return max(0, self.duration_ns - (self.thread_ns or self.duration_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,8 +473,18 @@ Taker = Callable[[Batch], None]
 WAIT_NS, WAITING = 250_000_000, 5000
 
 
-#: What this process has had of the processors so far, by a clock that tells microseconds; where there is none it stands still.
-processor_ns = time.process_time_ns if time.get_clock_info("process_time").resolution <= 1e-6 else int
+def _fine(name: Literal["process_time", "thread_time"], clock: Callable[[], int]) -> Callable[[], int]:
+    """A clock that tells microseconds; one that does not stands still."""
+    return clock if time.get_clock_info(name).resolution <= 1e-6 else int
+
+
+#: What this process, and this thread, has had of the processors so far.
+processor_ns, thread_ns = _fine("process_time", time.process_time_ns), _fine("thread_time", time.thread_time_ns)
+
+
+def had_ns() -> tuple[int, int]:
+    """Both."""
+    return processor_ns(), thread_ns()
 
 
 def active() -> bool:
@@ -543,11 +558,11 @@ def _of_row(row: Row) -> Event:
             cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
         )
     (launch,) = about.launches
-    processor_ns, *ticks = context[-2 - len(launch.kernels) :].tolist()
+    process_ns, thread_ns, *ticks = context[-3 - len(launch.kernels) :].tolist()
     return ClusterRan(
         cell=cell, function=about.function, trace=about.trace, cluster=launch.cluster, start_ns=start, duration_ns=duration,
         kernels_ns=native_call_log.divided(duration, ticks, launch.kernels), scratch_bytes=launch.scratch_bytes,
-        processor_ns=processor_ns,
+        process_ns=process_ns, thread_ns=thread_ns,
     )  # fmt: skip
 
 

@@ -89,12 +89,12 @@ class CellRun:
         """Its lines, without the options of `%%jit`: a cell that is asked for more is the same cell."""
         return code_of(self.source)
 
-    def took(self, start_ns: int, end_ns: int, captures_ns: int = 0, processor_ns: int | None = None) -> None:
+    def took(self, start_ns: int, end_ns: int, captures_ns: int = 0, processor_ns: int = 0) -> None:
         """The cell's own statements began and ended then, waited so long for captures, and had a processor so long: what is
         said first holds."""
         if self.run_ns is None:
             self.run_ns, self.captures_ns = end_ns - start_ns, captures_ns
-            self.idle_ns = None if processor_ns is None else max(0, self.run_ns - processor_ns)
+            self.idle_ns = max(0, self.run_ns - processor_ns) if processor_ns else None
         self.tell_times()
 
     def tell_times(self) -> None:

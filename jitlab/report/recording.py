@@ -340,23 +340,22 @@ class Recording:
         for launch, starts, durations, kernels_ns in calls.launches():
             self.count += len(calls)
             key = about.function, about.trace, launch.cluster
-            work = calls.work(durations)
-            self.away_ns += int((durations - work).sum())
-            self.clusters[key].add_calls(starts, durations, kernels_ns, work)
+            self.away_ns += calls.idle(durations)
+            self.clusters[key].add_calls(starts, durations, kernels_ns, calls.work(durations))
             self.scratch[key] = max(self.scratch.get(key, 0), launch.scratch_bytes)
         self.lanes["compiled"].note(calls)
 
     def _cluster_ran(self, event: events.ClusterRan) -> None:
         key = event.function, event.trace, event.cluster
         self.clusters[key].add_call(event, event.kernels_ns)
-        self.away_ns += event.duration_ns - event.work_ns
+        self.away_ns += event.idle_ns
         self.scratch[key] = max(self.scratch.get(key, 0), event.scratch_bytes)
         times = event.kernels_ns
         self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
 
     def _host_operation_ran(self, event: events.HostOperationRan) -> None:
         self.host[event.function, event.trace, event.operation].add_call(event)
-        self.away_ns += event.duration_ns - event.work_ns
+        self.away_ns += event.idle_ns
         self._span("compiled", event, event.operation, event.op, "copy" if event.op in DEVICE_COPIES else "host")
 
     def _array_copied(self, event: events.ArrayCopied) -> None:

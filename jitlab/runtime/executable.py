@@ -37,7 +37,19 @@ from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.transactions import Whole, quietly
-from jitlab.targets.target import END_NS, LAYOUTS, PROCESSOR_NS, START_NS, TICKS, Device, Entry, Launcher, Origin, Target
+from jitlab.targets.target import (
+    END_NS,
+    LAYOUTS,
+    PROCESS_NS,
+    START_NS,
+    THREAD_NS,
+    TICKS,
+    Device,
+    Entry,
+    Launcher,
+    Origin,
+    Target,
+)
 
 from .compiled import compiled
 from .donation import endings, leave, wanted_later
@@ -390,7 +402,7 @@ class Executable:
             events.ClusterRan(
                 function=self.function, trace=self.trace, cluster=cluster.name, start_ns=started,
                 duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
-                processor_ns=int(times[PROCESSOR_NS]),
+                process_ns=int(times[PROCESS_NS]), thread_ns=int(times[THREAD_NS]),
             )
         )  # fmt: skip
         return None
@@ -570,12 +582,13 @@ class Executable:
         if not events.active():
             values[node] = self._value(node, values)
             return
-        started, processor = time.perf_counter_ns(), events.processor_ns()
+        started, (process, thread) = time.perf_counter_ns(), events.had_ns()
         values[node] = self._value(node, values)
+        ended, (process_ended, thread_ended) = time.perf_counter_ns(), events.had_ns()
         events.send(
             events.HostOperationRan(
                 function=self.function, trace=self.trace, operation=node.name, op=node.op.name, start_ns=started,
-                duration_ns=time.perf_counter_ns() - started, processor_ns=events.processor_ns() - processor,
+                duration_ns=ended - started, process_ns=process_ended - process, thread_ns=thread_ended - thread,
             )
         )  # fmt: skip
 

@@ -129,15 +129,15 @@ class Places:
 
 
 class Calls:
-    """Calls of one function in one cell. `words`: a note in each row, in the order they ended; `processor_ns`: for how long the
-    process had a processor in the one launch of each, where that is known."""
+    """Calls of one function in one cell. `words`: a note in each row, in the order they ended; `had`: for how long the process,
+    and the thread, had a processor in the one launch of each, where that is known."""
 
-    __slots__ = ("about", "cell", "processor_ns", "words")
+    __slots__ = ("about", "cell", "had", "words")
 
     def __init__(
-        self, about: About, cell: str, words: np.ndarray[Any, Any], processor_ns: np.ndarray[Any, Any] | None = None
+        self, about: About, cell: str, words: np.ndarray[Any, Any], had: np.ndarray[Any, Any] | None = None
     ) -> None:
-        self.about, self.cell, self.words, self.processor_ns = about, cell, words, processor_ns
+        self.about, self.cell, self.words, self.had = about, cell, words, had
 
     def __len__(self) -> int:
         return len(self.words)
@@ -153,8 +153,13 @@ class Calls:
 
     def work(self, durations: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Durations of a launch without the time for which other programs had the processor."""
-        known = self.processor_ns
+        known = None if self.had is None else self.had[:, 0]
         return durations if known is None else np.where(known > 0, np.minimum(durations, known), durations)
+
+    def idle(self, durations: np.ndarray[Any, Any]) -> int:
+        """For how long in all the thread had no processor in launches of these durations."""
+        known = None if self.had is None else self.had[:, 1]
+        return 0 if known is None else int(np.where(known > 0, np.maximum(durations - known, 0), 0).sum())
 
     def launches(self) -> Iterator[tuple[Launched, Any, Any, Any]]:
         """Each launch with its start, its duration and the times of its kernels, (calls, kernels), in nanoseconds: the
@@ -234,13 +239,13 @@ def _sort_rows(made: list[Calls], single: list[Row]) -> None:
         words = np.zeros((len(rows), about.words), np.int64)
         words[:, START] = [row[2] for row in rows]
         words[:, END] = [row[3] for row in rows]
-        processor_ns = None
+        had = None
         if about.launches:
             words[:, FIRST : FIRST + 2] = words[:, START : END + 1]
             ticks = 1 + len(about.launches[0].kernels)
             contexts = np.concatenate([row[4] for row in rows]).reshape(len(rows), -1)
-            words[:, FIRST + 2 :], processor_ns = contexts[:, -ticks:], contexts[:, -ticks - 1]
-        made.append(Calls(about, cell, words, processor_ns))
+            words[:, FIRST + 2 :], had = contexts[:, -ticks:], contexts[:, -ticks - 2 : -ticks]
+        made.append(Calls(about, cell, words, had))
 
 
 def _from_block(block: _Block) -> list[Calls]:

@@ -28,9 +28,10 @@ hashlib = Later("hashlib")
 #: How an array may lie in memory, as lowering knows it, in words; "" is what has to be copied first.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
 
-#: Words of `times` that a launch fills in: when it started, when it ended, how long the process had a processor meanwhile (0:
-#: not known), then its own counter before the first phase and after each one (only the shares of the differences matter).
-START_NS, END_NS, PROCESSOR_NS, TICKS = range(4)
+#: Words of `times` that a launch fills in: when it started, when it ended, how long the process and its thread had a processor
+#: meanwhile (0: not known), then its own counter before the first phase and after each one (only the shares of the differences
+#: matter).
+START_NS, END_NS, PROCESS_NS, THREAD_NS, TICKS = range(5)
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ class Launcher(ABC):
     @abstractmethod
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], times: np.ndarray[Any, Any] | None) -> int | None:
         """Run it to its end; the number of the check that failed, None if none did. `inputs`: of the cluster; `outputs`: empty
-        arrays of the device. `times`, where they are asked for: int64, three words and one more than there are phases, filled
-        in as START_NS, END_NS, PROCESSOR_NS and TICKS say. Raises what a signal's handler raised meanwhile."""
+        arrays of the device. `times`, where they are asked for: int64, four words and one more than there are phases, filled
+        in as START_NS, END_NS, PROCESS_NS, THREAD_NS and TICKS say. Raises what a signal's handler raised meanwhile."""
 
 
 class Device(ABC):

@@ -313,10 +313,11 @@ def test_what_other_programs_had_of_the_processor_is_in_no_sample(calls, monkeyp
     for spent_ns, expected in ((2_000_000, 2e-3), (0, 1e-2), (50_000_000, 1e-2)):
         moments, processor = itertools.count(1), itertools.count(1)
         monkeypatch.setattr(launcher, "time", SimpleNamespace(perf_counter_ns=lambda m=moments: 10_000_000 * next(m)))
-        monkeypatch.setattr(events, "processor_ns", lambda m=processor, spent=spent_ns: spent * next(m))
+        monkeypatch.setattr(events, "had_ns", lambda m=processor, spent=spent_ns: (spent * (n := next(m)), spent // 2 * n))
         with jl.record() as recording:
             for _ in range(calls):
                 executable.run([x])
             monkeypatch.undo()
         (tally,) = recording.clusters.values()
         assert tally.samples.seconds == [expected] * calls and tally.ns == calls * 10_000_000  # the timeline has the clock's
+        assert recording.away_ns == (max(0, 10_000_000 - spent_ns // 2) * calls if spent_ns else 0)

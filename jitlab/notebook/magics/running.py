@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.compilerop import CachingCompiler
 from IPython.display import display
 
-from jitlab import costs
+from jitlab import costs, events
 from jitlab.api import Options, compile_trace
 from jitlab.api.deciding_cells import DecidedCell
 from jitlab.capture.drivers import cells
@@ -228,7 +228,7 @@ class Runner:
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         error: BaseException | None = None
         run.is_captured = report
-        started, captured_ns, processor_ns = time.perf_counter_ns(), costs.waited_ns(), time.thread_time_ns()
+        started, captured_ns, processor_ns = time.perf_counter_ns(), costs.waited_ns(), events.thread_ns()
         wait = self.session.waiting = Waiting(self.session, run)
         if show is None:
             show = display_value if options.output == "" else sys.displayhook
@@ -250,8 +250,8 @@ class Runner:
             copying_ns = comparison.copying_ns if comparison is not None else 0
             captures_ns = costs.waited_ns() - captured_ns
             if report:
-                had_ns = time.thread_time_ns() - processor_ns - copying_ns
-                run.took(started + copying_ns, time.perf_counter_ns(), captures_ns, had_ns)
+                had_ns = events.thread_ns() - processor_ns  # 0: not known
+                run.took(started + copying_ns, time.perf_counter_ns(), captures_ns, had_ns and had_ns - copying_ns)
             else:  # one expression of a cell, which goes on
                 run.aside_ns, run.captures_ns = run.aside_ns + copying_ns, run.captures_ns + captures_ns
             if run.is_own:

@@ -12,7 +12,7 @@ from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.llvm.program_phases import Phase, steps
-from jitlab.targets.target import END_NS, PROCESSOR_NS, START_NS, TICKS, Launcher
+from jitlab.targets.target import END_NS, PROCESS_NS, START_NS, THREAD_NS, TICKS, Launcher
 
 from . import host_calls
 from .blas import gemm_address
@@ -124,7 +124,7 @@ class ContextLauncher(Launcher):
             for slot, offset in self.scratch:
                 context[slot] = start + offset
         pointer = context.__array_interface__["data"][0]
-        processor = events.processor_ns() if times is not None else 0
+        had = events.had_ns() if times is not None else (0, 0)
         started = time.perf_counter_ns()
         try:
             status = self.code.run(pointer)
@@ -132,7 +132,7 @@ class ContextLauncher(Launcher):
                 status = self.code.run(pointer)
             if times is not None:
                 times[START_NS], times[END_NS] = started, time.perf_counter_ns()
-                times[PROCESSOR_NS] = events.processor_ns() - processor
+                times[PROCESS_NS : THREAD_NS + 1] = np.subtract(events.had_ns(), had)
             if status == STOPPED:
                 raise_stopped(context)
         finally:
