@@ -132,7 +132,7 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
     room = right - 32 - width(time, 12, bold=True) - 12
     name = cut(name, 12, room, bold=True)
     draw.text(32, y + 17, name, bold=True)
-    where = {"host": "NumPy", "statement": "Python", "given up": "given up"}.get(kind, "")
+    where = {"host": "NumPy", "statement": "Python", "given up": "results not used"}.get(kind, "")
     after = 32 + width(name, 12, bold=True) * 1.06 + 10
     facts = " · ".join(filter(None, (where, box.lines, box.scope, wording.calls_text(box.calls, box.seconds))))
     draw.text(after, y + 17, facts, size=11, fill=MUTED, room=right - after - width(time, 12, bold=True) - 10)

@@ -108,7 +108,7 @@ def _next(o: Outline) -> list[str]:
 def _box(box: Box) -> list[str]:
     if box.kind == "cluster":
         note = ", ".join(filter(None, (box.moved, wording.calls_text(box.calls, box.seconds), box.scope and f"in {box.scope}")))
-        name = f"□ {box.name}, given up" if box.is_given_up else f"■ {box.name}"
+        name = f"□ {box.name}, results not used" if box.is_given_up else f"■ {box.name}"
         lines = _timed(name + (f", {box.lines}" if box.lines else ""), box.seconds, note)
         for kernel in box.kernels:
             for cut in kernel.cuts[:MOST_CUTS]:
