@@ -437,6 +437,46 @@ test('a comparison that lacks runs runs the cell as often as it takes, where it 
   await lab.setSource('plain', '1 + 1');
 });
 
+test('whoever asks the kernel for something hears what became of it, at the first click, on each kind of cell', async ({
+  lab
+}) => {
+  await ready(lab);
+  await lab.run('defined');
+  const factor = String(1 + (Date.now() % 1e8) / 1e8);
+  const cells = {
+    'one kernel': `V = X[:100].copy()\nq = %jit np.exp(X) * ${factor}`,
+    'a loop that retraces': `%%jit -q\nfor rate in (0.3, 0.4, 0.5):\n    step(X, rate * ${factor})`,
+    'a matrix product': `%%jit -q\nm = np.maximum(X @ V, ${factor})`,
+    'inputs that are gone': `large = np.ones(4_000_000)\nlarge = %jit np.sqrt(large * ${factor})`
+  };
+  const verdict = lab.section('Verdict');
+  for (const [what, source] of Object.entries(cells)) {
+    await lab.setSource('plain', source);
+    await lab.run('plain');
+    await expect(lab.panel).toHaveAttribute('data-cell', 'plain');
+    await expect(lab.panel).toHaveAttribute('data-running', 'false');
+    const again = 'Run the cell again: jitlab keeps copies this time.';
+    const [checked, measured] = what.startsWith('inputs')
+      ? [again, again]
+      : what.startsWith('a loop')
+        ? [/\d outputs? (checked:|within )/, again]
+        : [/\d outputs? (checked:|within )/, /× (faster|slower)|no measurable difference|too much other load to tell/];
+    await verdict.getByRole('button', { name: 'Check', exact: true }).click();
+    await expect(verdict, what).toContainText(checked);
+    await verdict.getByRole('button', { name: 'Measure', exact: true }).click();
+    await expect(verdict, what).toContainText(measured);
+    const whatif = await lab.unfold('What-if');
+    const sweep = whatif.getByRole('button', { name: /^Sweep/ });
+    if (what === 'a matrix product') {
+      await expect(sweep, 'none of its pairs is fused').toHaveCount(0);
+    } else {
+      await sweep.click();
+      await expect(whatif, what).toContainText(/\d+ splits?, |no longer exist/);
+    }
+  }
+  await lab.setSource('plain', '1 + 1');
+});
+
 test('a first run says how far the compiler is, and Cancel leaves the rest of it to Python', async ({ lab }) => {
   await ready(lab);
   const hold = [

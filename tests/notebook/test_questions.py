@@ -189,7 +189,7 @@ def test_large_inputs_are_not_kept_alive_and_asked_for_again(asked, monkeypatch)
     asked.run(CELL)
     asked.run("del x", "cell-b")
     error = asked.ask(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])["error"]
-    assert error.endswith("no longer exist. Run the cell again: jitlab keeps them this time.")
+    assert error.endswith("no longer exist. Run the cell again: jitlab keeps copies this time.")
     asked.shell.user_ns["x"] = np.random.default_rng(0).random((60, 40))
     asked.run(CELL)
     asked.run("del x", "cell-b")
@@ -275,7 +275,7 @@ CHANGES = "x = x * 1.5 + 1", "x += 1", "x[0] = np.tanh(x[1])", "x.sort()", "np.c
 def test_a_cell_that_changes_what_it_reads_is_run_again_first(asked, sides, change):
     source = f"%%jit\n{change}\ny = np.exp(x) * 2"
     asked.run(source)
-    assert asked.ask(want="measure")["error"].startswith("The cell changes x, which it reads. Run the cell again: jitlab keeps")
+    assert asked.ask(want="measure")["error"].startswith("The cell may have changed x, which it reads. Run the cell again: jitlab keeps")
     asked.run(source)
     x, y = asked.shell.user_ns["x"].copy(), asked.shell.user_ns["y"]
     asked.result(want="measure")
@@ -331,7 +331,7 @@ def test_a_loop_is_timed_when_it_ran_again(asked):
     asked.run("import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a) * 2", "cell-b")
     loop = "for i in range(3):\n    y = f(x)\n    x += 1"
     asked.run(loop)
-    assert "jitlab keeps them this time" in asked.ask(want="measure")["error"]
+    assert "jitlab keeps copies this time" in asked.ask(want="measure")["error"]
     asked.run(loop)
     assert asked.result(want="measure")["numpy_seconds"] > 0
     assert asked.session.report_of(asked.session.cells["cell-a"]).clusters[0].calls == 3

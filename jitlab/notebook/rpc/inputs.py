@@ -196,7 +196,7 @@ class Inputs:
         if found.whole is not None:
             return found.whole
         if run.nodes is not None and (changed := plain_cell.changes_what_it_finds(run.nodes, namespace)):
-            raise self._again(cell, f"The cell changes {changed}, which it reads.")
+            raise self._again(cell, f"The cell may have changed {changed}, which it reads.")
         if run.nodes is not None and forms(run.found, namespace) != run.found:
             raise self._again(cell, "What the cell reads is something else by now.")
         whole = compare.Comparison()
@@ -223,7 +223,7 @@ class Inputs:
 
     def _again(self, cell: str, why: str) -> Refused:
         self._wanted.add(cell)
-        return Refused(f"{why} Run the cell again: jitlab keeps them this time.")
+        return Refused(f"{why} Run the cell again: jitlab keeps copies this time.")
 
 
 def forms(names: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Any]:

@@ -159,17 +159,19 @@ export function chooser(
 export function copyLine(code: string): HTMLElement {
   const text = h('code', code);
   const word = h('span', 'Copy');
+  const say = (said: string): void => {
+    word.textContent = said;
+    setTimeout(() => {
+      word.textContent = 'Copy';
+    }, 2000);
+  };
+  const select = (): void => {
+    getSelection()?.selectAllChildren(text); // it is one key away
+    say('Selected');
+  };
   const copy = (): void => {
-    if (!window.isSecureContext) {
-      getSelection()?.selectAllChildren(text); // no clipboard over plain http: it is one key away
-      return;
-    }
-    void navigator.clipboard.writeText(code).then(() => {
-      word.textContent = 'Copied';
-      setTimeout(() => {
-        word.textContent = 'Copy';
-      }, 2000);
-    });
+    // Over plain http there is no clipboard, and where there is one the browser may not give it.
+    void (window.isSecureContext ? navigator.clipboard.writeText(code).then(() => say('Copied'), select) : select());
   };
   const named = { 'aria-label': `Copy ${code}`, onclick: copy };
   return h('div.jl-fix', text, h('button.jl-button', named, icon('copy'), word));

@@ -10,8 +10,9 @@ export class Measure {
 
   /** Null where nothing is left to measure, or no kernel is there to do it. */
   show(report: Report): HTMLElement | null {
-    if (report !== this.report) {
-      this.report = report;
+    const run = `${report.cell.id} ${report.cell.title}`;
+    if (run !== this.run) {
+      this.run = run;
       this.refused = '';
     }
     const kernel = this.kernel();
@@ -19,7 +20,8 @@ export class Measure {
     if (!kernel || (isCompared && report.numerics.length > 0)) {
       return null;
     }
-    const said = h('span.jl-grow', { role: 'status' }, this.refused || whatIsUnknown(report));
+    const { said } = this;
+    said.textContent = this.refused || whatIsUnknown(report);
     const button = (label: string, want: 'measure' | 'check', title: string): HTMLElement => {
       const element = h(
         'button.jl-button',
@@ -27,8 +29,9 @@ export class Measure {
           title,
           onclick: () => {
             kernel.request({ want, cell: report.cell.id }).catch((error: unknown) => {
-              this.refused = refusal(error);
-              said.textContent = this.refused;
+              if (run === this.run) {
+                said.textContent = this.refused = refusal(error);
+              }
             });
           }
         },
@@ -46,8 +49,11 @@ export class Measure {
     );
   }
 
-  private report: Report | null = null;
-  /** Why the kernel would not measure. */
+  /** One element for good: reports that come while the kernel is asked draw all around it anew. */
+  private readonly said = h('span.jl-grow', { role: 'status' });
+  /** Of which run the kernel was asked. */
+  private run = '';
+  /** Why the kernel would not measure; it stays as long as that run is the newest. */
   private refused = '';
 }
 

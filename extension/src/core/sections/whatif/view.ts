@@ -200,10 +200,13 @@ export class WhatIfView implements SectionView {
     this.status.hidden = text === '';
   }
 
-  /** Of the pinned thing, else of the plan that takes most time. */
+  /** Of the pinned thing, else of the plan that takes most time; none where no kernel has two operations to split. */
   private sweepPlan(plan: string | undefined): string | null {
     const { report } = this;
-    const inside = report?.clusters.filter(({ ops }) => ops.length > 1) ?? [];
+    const { clusters = [], kernels = [] } = report ?? {};
+    const known = new Set(kernels.map(({ cluster }) => cluster)); // of a report that was cut not all
+    const fused = new Set(kernels.filter(({ ops }) => ops.length > 1).map(({ cluster }) => cluster));
+    const inside = clusters.filter(({ name, ops }) => ops.length > 1 && (fused.has(name) || !known.has(name)));
     const slow = [...inside].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
     return inside.length ? (plan ?? slow?.plan ?? null) : null;
   }
