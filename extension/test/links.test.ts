@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Links } from '../src/core/report/links';
+import { idText, Links, planText } from '../src/core/report/links';
 import { Selection } from '../src/core/panel/selection';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
@@ -73,8 +73,31 @@ test('the same name in two plans is two things, in two traces of one plan it is 
   assert.equal(apart.idOf('mul', 'g #1'), 'mul@g #1');
   assert.deepEqual([...apart.of('mul@g #1').kernels], ['k0@g #1']);
   assert.equal(apart.of('mul').kind, 'none');
+  assert.equal(idText(apart, 'k0@g #1'), 'k0 of In [2], part 2');
   const alike = new Links(twice('In [2] #2', plan.name));
   assert.equal(alike.idOf('mul', 'In [2] #2'), 'mul');
+});
+
+test('a plan is called by its function, or by which part of the cell it is, whatever number the cell had before', () => {
+  const json = report(line);
+  const [plan] = json.plans;
+  assert.ok(plan);
+  const named = (title: string, ...plans: [string, string, number, string?][]): string[] => {
+    const all = plans.map(([name, of, trace, like = '']) => ({ ...plan, name, function: of, trace, like }));
+    return plans.map(([name]) => planText({ ...json, cell: { ...json.cell, title }, plans: all }, name));
+  };
+  assert.deepEqual(named('In [5]', ['In [2] #1', 'In [2]', 1]), ['In [5]']);
+  assert.deepEqual(named('In [5]', ['In [2] #2', 'In [2]', 2], ['In [2] #3', 'In [2]', 3], ['f #1', 'f', 1]), [
+    'In [5], part 1',
+    'In [5], part 2',
+    'f'
+  ]);
+  assert.deepEqual(named('In [5]', ['f #1', 'f', 1], ['f #2', 'f', 2, 'f #1'], ['f #3', 'f', 3]), [
+    'f, trace 1',
+    'f, trace 2',
+    'f, trace 3'
+  ]);
+  assert.equal(planText(json, 'of a newer report'), 'of a newer report');
 });
 
 test('a pin outlives a new report of its cell that knows it, and no other', () => {

@@ -56,7 +56,7 @@ test('the picture has a mark a kernel and no text on another, at every width, wi
       const roof = rooflineOf(planted(peaks));
       const picture = layoutRoofline(roof, width, measure, () => false);
       assert.deepEqual(misplaced(picture), [], `${width}`);
-      assert.equal(picture.shapes.filter(shape => shape.shape === 'box').length, roof.points.length);
+      assert.equal(picture.shapes.filter(shape => shape.shape === 'box' && shape.mark).length, roof.points.length);
       assert.equal(
         picture.shapes.some(shape => shape.shape === 'stroke' && shape.thickness === 1.5),
         peaks !== null
@@ -78,6 +78,9 @@ test('of many kernels no name stands on a line of the machine or on a mark, and 
     const { shapes } = layoutRoofline(roof, width, measure, () => false);
     const said = shapes.filter(shape => shape.shape === 'words');
     assert.equal(said.filter(({ text }) => text.includes('in cache')).length, 1);
+    assert.deepEqual(misplaced({ width, height: 230, shapes }), []);
+    const named = said.filter(({ text }) => text.startsWith('kernel_')).length;
+    assert.ok(named >= 20, `${width}: ${named} of 24 have their names`);
     assert.ok(
       said.some(({ text }) => text.startsWith('memory ')) && said.some(({ text }) => text.startsWith('arithmetic '))
     );
@@ -88,6 +91,7 @@ test('of many kernels no name stands on a line of the machine or on a mark, and 
       const on = shapes.filter(
         shape =>
           shape.shape === 'box' &&
+          shape.mark &&
           area.left < shape.x + shape.width &&
           shape.x < area.right &&
           area.top < shape.y + shape.height &&

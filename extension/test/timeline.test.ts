@@ -27,6 +27,18 @@ test('all lanes of a group stand on one axis', () => {
   assert.ok(Math.abs(end('host') - (76 + 6420 * scale)) < 3);
 });
 
+test('a lane that was run once says so, and what Python ran is called by its line', () => {
+  const said = texts(layoutTimeline(lanes, { ...still, width: 560 })).map(({ text }) => text);
+  assert.ok(said.includes('once, cold'));
+  const [span] = json.lanes[0]?.spans ?? [];
+  assert.ok(span);
+  const statement = { ...span, kind: 'statement', name: 'a print is put off', label: 'put_off' };
+  assert.deepEqual(
+    [nameOf({ ...statement, lines: [7] }), nameOf({ ...statement, lines: [] })],
+    ['line 7', 'a print is put off']
+  );
+});
+
 test('the axis starts with what is to be compared, however long the first call took', () => {
   assert.deepEqual(homeWindow(lanes), window);
   const slow = prepareLanes(

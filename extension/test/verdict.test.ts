@@ -76,7 +76,7 @@ test('statements that Python ran stand with line, time and reason, the slowest f
   assert.deepEqual(rows[0], {
     what: 'print(4)',
     where: 'line 4, run by Python, 20.0 ms',
-    why: 'it may change or print something.'
+    why: 'It may change or print something.'
   });
   assert.deepEqual(
     [rows.map(({ what }) => what).join(' '), more],
@@ -141,7 +141,7 @@ test('of statements that Python ran for one reason it stands once, in rows and b
   const statements = [1, 2, 3].map(n => ({ text: `x${n} = m`, reason, lines: [['<cell 7>', n, 0, n, 6]], seconds: n }));
   const read = report({ ...softmax, loops: [], verdict: { ...softmax.verdict, statements: 3, loops: 0 }, statements });
   const whys = pythonRows(read).rows.map(({ why }) => why);
-  assert.deepEqual(whys, ['the length of m changes from run to run.', '', '']);
+  assert.deepEqual(whys, ['The length of m changes from run to run.', '', '']);
   const { items } = layoutClusters(flowOf(read), { width: 400, measure, open: new Set(), linked: null });
   const labels = items.filter(({ kind }) => kind === 'statement').map(({ label }) => label);
   assert.equal(labels.filter(label => label.includes(reason.text)).length, 1);

@@ -159,19 +159,20 @@ export function chooser(
 export function copyLine(code: string): HTMLElement {
   const text = h('code', code);
   const word = h('span', 'Copy');
-  const say = (said: string): void => {
-    word.textContent = said;
+  // Over plain http there is no clipboard, and the browser may not give the one there is: then it is one key away.
+  const select = (): void => getSelection()?.selectAllChildren(text);
+  const copied = (): void => {
+    word.textContent = 'Copied';
     setTimeout(() => {
       word.textContent = 'Copy';
     }, 2000);
   };
-  const select = (): void => {
-    getSelection()?.selectAllChildren(text); // it is one key away
-    say('Selected');
-  };
   const copy = (): void => {
-    // Over plain http there is no clipboard, and where there is one the browser may not give it.
-    void (window.isSecureContext ? navigator.clipboard.writeText(code).then(() => say('Copied'), select) : select());
+    if (window.isSecureContext) {
+      void navigator.clipboard.writeText(code).then(copied, select);
+    } else {
+      select();
+    }
   };
   const named = { 'aria-label': `Copy ${code}`, onclick: copy };
   return h('div.jl-fix', text, h('button.jl-button', named, icon('copy'), word));

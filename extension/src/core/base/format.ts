@@ -119,6 +119,11 @@ export function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
+/** A sentence of jitlab's own words begins with a capital; what else it begins with is a name of the user's. */
+export function begun(text: string): string {
+  return text.replace(/^(an?|it|the) /, capital);
+}
+
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }

@@ -249,6 +249,22 @@ export class Links {
   private readonly known = new Map<string, Linked>();
 }
 
+/** Pure: what a plan is called: `step`, `step, trace 2`, or which part of the cell; a cell's own are named by the number of its first run. */
+export function planText({ plans, cell }: Report, plan: string): string {
+  const own = plans.find(({ name }) => name === plan);
+  const isCell = own?.function.startsWith('In [');
+  const name = isCell ? cell.title : (own?.function ?? plan);
+  const forms = new Set(plans.flatMap(one => (one.function === own?.function ? one.like || one.name : [])));
+  return forms.size < 2
+    ? name
+    : `${name}, ${isCell ? `part ${[...forms].indexOf(own?.like || plan) + 1}` : `trace ${own?.trace}`}`;
+}
+
+/** An id in words: `k0`, `k0 of step, trace 2`. */
+export function idText({ report }: Links, id: string): string {
+  return id.replace(/@(.*)$/, (_, plan: string) => ` of ${planText(report, plan)}`);
+}
+
 /** Adds to the list that a map has for a key. */
 export function put<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const values = map.get(key);

@@ -1,6 +1,6 @@
 import { nodesOf, total, type FlowEdge, type FlowNode } from './map/boxes';
 import { fileName, lineRanges, some } from '../../base/format';
-import { put } from '../../report/links';
+import { planText, put } from '../../report/links';
 import type { Boundary, Operation, Report, Statement } from '../../report/report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
@@ -147,11 +147,12 @@ function addTimes(node: FlowNode, other: FlowNode | undefined): void {
 }
 
 /** A saved report may have nothing of the plans that are like this one but their names. */
-function titleOf({ plans }: Report, plan: string): string {
+function titleOf(report: Report, plan: string): string {
+  const { plans } = report;
   const alike = plans.filter(({ name, like }) => name === plan || like === plan);
   return alike.length > 1
-    ? `${alike[0]?.function ?? plan}, traces ${lineRanges(alike.map(({ trace }) => trace))}: the same plan`
-    : plan;
+    ? `${alike[0]?.function}, traces ${lineRanges(alike.map(({ trace }) => trace))}: the same plan`
+    : planText(report, plan);
 }
 
 function placeOf(report: Report, ops: readonly Operation[]): string {

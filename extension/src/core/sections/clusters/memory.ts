@@ -1,5 +1,5 @@
 import { h, on } from '../../base/dom';
-import { bytes, joined, sentence, some, whereOf } from '../../base/format';
+import { begun, bytes, joined, sentence, some, whereOf } from '../../base/format';
 import type { Report, Temporary } from '../../report/report';
 
 const MOST_ROWS = 20;
@@ -29,9 +29,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
       name: joined(' → ', saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))),
       where: joined(' · ', whereOf(value), value.cluster),
       size: bytes(value.bytes),
-      why: sentence(value.reason.clause || value.reason.text).replace(/^a(?=n? )|^t(?=he )/, letter =>
-        letter.toUpperCase()
-      )
+      why: begun(sentence(value.reason.clause || value.reason.text))
     })),
     more: smaller > 0 ? `and ${some(smaller, 'smaller value')}, ${bytes(rest)} together` : ''
   };

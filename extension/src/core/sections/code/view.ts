@@ -1,7 +1,7 @@
 import { chooser, h, icon, iconButton } from '../../base/dom';
 import { arrayType, joined, some } from '../../base/format';
 import type { CodeStage } from '../../report/kernel';
-import type { Linked, Links } from '../../report/links';
+import { idText, type Linked, type Links } from '../../report/links';
 import type { CellState } from '../../report/model';
 import type { Cluster, Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
@@ -122,7 +122,7 @@ export class CodeView implements SectionView {
       return;
     }
     this.headShown = key;
-    const names = ids.map(name => ({ value: name, text: name }));
+    const names = ids.map(name => ({ value: name, text: idText(links, name) }));
     const choose = (name: string): void => {
       this.read = name;
       const { selection } = this.context;
@@ -145,7 +145,10 @@ export class CodeView implements SectionView {
       return;
     }
     const [title, type] = pinnedTexts(linked, links);
-    const facts = [[...linked.kernels].join(', '), this.counts(linked, links)].filter(Boolean);
+    const facts = [
+      [...linked.kernels].map(kernel => idText(links, kernel)).join(', '),
+      this.counts(linked, links)
+    ].filter(Boolean);
     const clear = iconButton('no', 'Clear (Esc)', () => this.context.selection.clear());
     this.pinned.replaceChildren(
       icon('pin'),
@@ -215,7 +218,7 @@ function pinnedTexts(linked: Linked, links: Links): [string, string] {
   if (linked.kind === 'line' || linked.kind === 'code') {
     return [where, [...new Set(ops.map(({ written }) => written))].join(', ')];
   }
-  return [linked.id, where];
+  return [idText(links, linked.id), where];
 }
 
 function linesText(numbers: readonly number[]): string {

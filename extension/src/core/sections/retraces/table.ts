@@ -30,7 +30,7 @@ export function retracesTable(
         spent.length > 0 && h('div.jl-note', `First call: ${spentText(spent)}.`)
       )
     ),
-    ledger.entries.length + ledger.warmUp.length === 0 && h('p.jl-muted', 'No call was traced.')
+    ledger.entries.length + ledger.warmUp.length === 0 && h('p.jl-muted', 'Nothing was traced.')
   );
 }
 

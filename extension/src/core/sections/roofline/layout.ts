@@ -1,5 +1,5 @@
 import type { Kernel, Peaks } from '../../report/report';
-import { box, words, type Item, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { box, words, type Ink, type Item, type Measure, type Picture, type Shape, type Type } from '../../base/shapes';
 import { flopRate, isInCache, roofText, scaled, type Roofline, type RoofPoint } from './points';
 
 const HEIGHT = 230;
@@ -35,13 +35,18 @@ export function layoutRoofline(
     const isLit = lit(kernel);
     shapes.push(box(left, top, SIZE, SIZE, { mark, stroke: isLit ? 'link' : 'bg', thickness: isLit ? 2 : 1 }));
     const text = isInCache(point) && !isAbove(point) ? `${name}, in cache` : name;
-    const place = placeOf(measure(text, 'note'), left, top, width, taken, isInCache(point));
+    const wide = measure(text, 'note');
+    const beside = placeOf(wide, left, top, width, taken, isInCache(point));
+    const place = beside ?? nearest([left + SIZE + 4, top - 2], wide, width, taken, FARTHEST);
     if (place) {
       taken.push(place);
-      shapes.push(words(place.left, place.bottom - 2, text, isLit ? 'name' : 'note', 'text'));
+      shapes.push(
+        ...(beside ? [] : [leader(left + SIZE / 2, top + SIZE / 2, place)]),
+        ...said(place, text, isLit ? 'name' : 'note', 'text')
+      );
     }
-    const said = [flopRate(point.rate), `${Number(point.intensity.toPrecision(2))} operations a byte`, roofText(point)];
-    const label = `${name}: ${said.filter(Boolean).join(', ')}.`;
+    const told = [flopRate(point.rate), `${Number(point.intensity.toPrecision(2))} operations a byte`, roofText(point)];
+    const label = `${name}: ${told.filter(Boolean).join(', ')}.`;
     items.push({
       id: kernel.name,
       kind: 'kernel',
@@ -87,10 +92,24 @@ function placeOf(
   );
 }
 
+/** From a mark to the name that found no room beside it. */
+function leader(x: number, y: number, { left, right, top, bottom }: Area): Shape {
+  const [toX, toY] = [Math.min(right, Math.max(left, x)), Math.min(bottom - 2, Math.max(top + 2, y))];
+  return { shape: 'stroke', path: `M${x} ${y}L${toX} ${toY}`, ink: 'line2' };
+}
+
+/** A name at its place, on a ground of its own: the lines of the scales end before it. */
+function said({ left, right, top, bottom }: Area, text: string, type: Type, ink: Ink): Shape[] {
+  return [
+    box(left - 1, top + 1, right - left + 2, bottom - top - 1, { fill: 'bg' }),
+    words(left, bottom - 3, text, type, ink)
+  ];
+}
+
 /** The first of some places where nothing else stands. */
 function free(places: readonly Area[], width: number, taken: readonly Area[]): Area | null {
   const apart = (one: Area, other: Area): boolean =>
-    one.right < other.left || one.left > other.right || one.bottom < other.top || one.top > other.bottom;
+    one.right + 3 < other.left || one.left > other.right + 3 || one.bottom < other.top || one.top > other.bottom;
   return (
     places.find(
       one =>
@@ -187,20 +206,20 @@ function roofShapes(
     right: x(right),
     bottom: y(flopsPerSecond) + 1
   });
-  const said = (text: string, place: (wide: number) => [number, number]): Shape[] => {
+  const label = (text: string, place: (wide: number) => [number, number]): Shape[] => {
     const wide = measure(text, 'note');
     const found = nearest(place(wide), wide, width, taken);
     if (found) {
       taken.push(found);
     }
-    return found ? [words(found.left, found.bottom - 3, text, 'note', 'muted')] : [];
+    return found ? said(found, text, 'note', 'muted') : [];
   };
   const flat = y(flopsPerSecond);
   const middle = (from + to) / 2;
   return [
     lines,
-    ...said(`arithmetic ${flopRate(flopsPerSecond)}`, wide => [width - RIGHT - wide, flat - 15]),
-    ...said(`memory ${scaled(bytesPerSecond, 'B/s')}`, () => [middle + 6, heightAt(middle) + 4])
+    ...label(`arithmetic ${flopRate(flopsPerSecond)}`, wide => [width - RIGHT - wide, flat - 15]),
+    ...label(`memory ${scaled(bytesPerSecond, 'B/s')}`, () => [middle + 6, heightAt(middle) + 4])
   ];
 }
 
@@ -209,7 +228,8 @@ function nearest(
   [wantedX, wantedY]: [number, number],
   wide: number,
   width: number,
-  taken: readonly Area[]
+  taken: readonly Area[],
+  farthest = Infinity
 ): Area | null {
   const all: Area[] = [];
   for (let row = -40; row < 40; row++) {
@@ -220,11 +240,13 @@ function nearest(
   }
   const far = ({ left, top }: Area): number => Math.hypot(left - wantedX, 3 * (top - wantedY));
   return free(
-    all.sort((one, other) => far(one) - far(other)),
+    all.filter(one => far(one) < farthest).sort((one, other) => far(one) - far(other)),
     width - RIGHT + 1,
     taken
   );
 }
 
+/** No name stands farther from its mark, rows counting three times. */
+const FARTHEST = 240;
 /** Pieces of the slope that no text may stand on. */
 const STEPS = 12;

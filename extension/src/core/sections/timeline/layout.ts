@@ -1,4 +1,4 @@
-import { duration, grouped } from '../../base/format';
+import { duration, grouped, lines } from '../../base/format';
 import type { Span } from '../../report/report';
 import { box, clip, words, type Box, type Ink, type Mark, type Measure } from '../../base/shapes';
 import type { Picture, Shape } from '../../base/shapes';
@@ -23,6 +23,8 @@ export interface SpanPlace {
   span: number;
 }
 
+/** How operations beside compiled ones were timed: what is faster, the rounds say. */
+const ONCE = 'once, cold';
 export const BAR = 14;
 const TOP = 22;
 const PAD = 6;
@@ -85,6 +87,10 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     shapes.push(words(x0, left ? top + 11 : top - 4, head, type, ink));
     if (lane.head && lane.name !== lane.group && left) {
       shapes.push(words(8, top + 24, clip(title, room - 8, 'note', measure), 'note', 'muted'));
+    }
+    // eslint-disable-next-line no-unused-labels
+    KERNEL: if (lane.name === 'op by op' && left) {
+      shapes.push(words(8, top + 24, clip(ONCE, room - 8, 'note', measure), 'note', 'muted'));
     }
     const goesOn = lane.end > window.end * 1.0001 ? '→ ' : '';
     shapes.push(words(width, top + 11, goesOn + duration(lane.busy / 1e6), type, ink, 'right'));
@@ -232,8 +238,11 @@ const INSIDE: ReadonlySet<Mark> = new Set<Mark>([
   ...(['trace', 'retrace', 'capture', 'load'] as const)
 ]);
 
-/** What a span is called: what ran by its own name, an operation by its type. */
+/** What a span is called: what ran by its own name, an operation by its type, what Python ran by its line. */
 export function nameOf(span: Span): string {
+  if (span.kind === 'statement') {
+    return lines(span.lines) || span.name; // what it has besides is why, and by a word of jitlab's own
+  }
   return span.kind === 'launch' || span.kind === 'codegen' || span.kind === 'load'
     ? span.name
     : span.label || span.name;

@@ -2,7 +2,7 @@ import { h, takeKey } from '../../base/dom';
 import { duration, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import { VirtualRows } from '../../base/virtual';
-import { laneTitle } from './layout';
+import { laneTitle, nameOf } from './layout';
 import type { PreparedLane, TimeWindow } from './prepare';
 
 const ROW = 22;
@@ -84,7 +84,7 @@ export class TimelineTable {
         { role: 'cell' },
         indent,
         swatch(lane.marks[place.span] ?? 'op'),
-        span.label || span.name,
+        span.kind === 'statement' ? nameOf(span) : span.label || span.name,
         span.label && span.label !== span.name ? h('span.jl-muted', span.name) : null
       ),
       h('span.jl-number', { role: 'cell' }, duration(span.start / 1e6)),

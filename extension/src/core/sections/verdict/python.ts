@@ -1,5 +1,5 @@
 import { firstLine } from '../clusters/words';
-import { duration, joined, sentence, some, whereOf } from '../../base/format';
+import { begun, duration, joined, sentence, some, whereOf } from '../../base/format';
 import type { Report } from '../../report/report';
 
 /**
@@ -50,7 +50,7 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
           `run by Python${calls > 1 ? ` ${calls} times` : ''}`,
           duration(seconds)
         ),
-        why: once(sentence(reason.text))
+        why: once(begun(sentence(reason.text)))
       })),
       ...longest.map(({ text, reason, lines, iterations }) => ({
         what: firstLine(text),

@@ -10,6 +10,7 @@ import { askable, requestOf, type Ask, type Askable } from './ask';
 import { askButtons, ICONS, jobCard } from './cards';
 import { layoutAnswer } from './layout';
 import { readAnswer } from '../../report/answers';
+import { planText } from '../../report/links';
 
 const KINDS = new Set(['whatif', 'sweep']);
 const NEEDS_KERNEL = 'Measuring needs the kernel that ran this cell. Run the cell again; earlier answers stay.';
@@ -211,12 +212,10 @@ export class WhatIfView implements SectionView {
     return inside.length ? (plan ?? slow?.plan ?? null) : null;
   }
 
-  /** By its function where the report has several, by its plan where that has several forms. */
+  /** With its plan where the report has several. */
   private sweepLabel(plan: string): string {
     const different = (this.report?.plans ?? []).filter(({ name, like }) => like === '' || like === name);
-    const own = this.report?.plans.find(({ name }) => name === plan);
-    const functions = different.filter(other => other.function === own?.function);
-    return different.length < 2 ? 'Sweep' : `Sweep ${functions.length < 2 ? (own?.function ?? plan) : plan}`;
+    return !this.report || different.length < 2 ? 'Sweep' : `Sweep ${planText(this.report, plan)}`;
   }
 
   private renderCards(jobs: readonly Job[]): void {
