@@ -217,10 +217,13 @@ export class Lab {
     }, cell);
   }
 
-  /** Opens a notebook in Notebook 7, in another page. */
-  async inNotebook7(path: string): Promise<Lab> {
+  /** Opens a notebook in Notebook 7, in another page; `isUser`: which does not know that a program drives it. */
+  async inNotebook7(path: string, isUser = false): Promise<Lab> {
     const page = await this.page.context().newPage();
     const lab = new Lab(page);
+    if (isUser) {
+      await page.addInitScript(() => Object.defineProperty(navigator, 'webdriver', { get: () => false }));
+    }
     await page.goto(`notebooks/${path}`);
     await lab.started();
     await lab.ready(true);

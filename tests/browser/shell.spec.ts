@@ -245,6 +245,102 @@ test('lines have the mark of their cluster, their cost, and light up with the pa
   await expect(editor.locator('.jl-lit-line')).toHaveCount(0);
 });
 
+/** Of a line of code, how many letters stand left of what it cost, or of the editor's edge where no column has its cost. */
+function lettersShown(editor: Element): { letters: number; hasCosts: boolean } {
+  const content = editor.querySelector('.cm-content');
+  const column = editor.querySelector('.cm-gutters-after');
+  const probe = document.createElement('span');
+  probe.textContent = '0'.repeat(100);
+  content?.append(probe);
+  const letter = probe.getBoundingClientRect().width / 100;
+  probe.remove();
+  const { left = 0 } = content?.firstElementChild?.getBoundingClientRect() ?? {};
+  const box = column?.getBoundingClientRect();
+  const hasCosts = (box?.width ?? 0) > 0;
+  const right = hasCosts ? box?.left : editor.querySelector('.cm-scroller')?.getBoundingClientRect().right;
+  return { letters: Math.floor(((right ?? 0) - left) / letter), hasCosts };
+}
+
+test('code comes before costs in the editor, and times before the rest of the code in a narrow panel; lists are aligned', async ({
+  lab
+}) => {
+  const { page } = lab;
+  await ready(lab);
+  const editor = lab.cell('compiled').locator('.cm-editor');
+  const files = page.locator('#filebrowser');
+  if (!(await files.isVisible())) {
+    await lab.command('filebrowser:activate');
+  }
+  await expect.poll(() => editor.evaluate(lettersShown)).toMatchObject({ hasCosts: true });
+  expect((await editor.evaluate(lettersShown)).letters).toBeGreaterThanOrEqual(45);
+  await page.setViewportSize({ width: 1000, height: 900 });
+  await expect.poll(() => editor.evaluate(lettersShown)).toMatchObject({ hasCosts: false });
+  expect((await editor.evaluate(lettersShown)).letters, 'of about 25 that an editor of this width has').toBeGreaterThan(
+    18
+  );
+  await page.setViewportSize({ width: 1400, height: 900 });
+
+  const code = await lab.unfold('Code');
+  await lab.setSource(
+    'plain',
+    '%%jit -q\na = np.cumsum(np.exp(X), axis=1)\nb = np.sort(X * 2.0, axis=1)[:, ::-1] + a\nc = (b @ X.T).sum(axis=0)'
+  );
+  await lab.run('plain');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'plain');
+  const stored = (await lab.unfold('Clusters')).locator('.jl-details');
+  await stored.locator('summary').click();
+  for (const width of [364, 380]) {
+    await lab.panel.evaluate((element, pixels) => {
+      element.style.width = `${pixels}px`;
+    }, width);
+    const rows = code.getByRole('list', { name: 'Source' }).locator('.jl-ln');
+    await expect(rows.first()).toBeVisible();
+    const seen = await rows.evaluateAll(all =>
+      all.map(row => {
+        const text = row.querySelector('.jl-tx');
+        const time = row.querySelector('.jl-cost-time');
+        const [line, shown] = [row.getBoundingClientRect(), time?.getBoundingClientRect()];
+        const cost = row.querySelector('.jl-cost')?.getBoundingClientRect();
+        return {
+          letters: ((text?.clientWidth ?? 0) - 4 - 14) / 7.2247,
+          time: time?.textContent ?? '',
+          isSeen: !shown || (shown.top < line.bottom - 4 && shown.left >= (cost?.left ?? 0) - 1)
+        };
+      })
+    );
+    expect(seen.filter(({ isSeen }) => !isSeen)).toEqual([]);
+    expect(seen.filter(({ time }) => time).length).toBeGreaterThan(1);
+    expect(Math.min(...seen.map(({ letters }) => letters))).toBeGreaterThanOrEqual(20);
+    const heads = await stored.locator('.jl-stored-head').evaluateAll(all =>
+      all.map(head => {
+        const first = (element: Element | null): DOMRect | undefined => {
+          const range = document.createRange();
+          range.selectNodeContents(element ?? head);
+          return range.getClientRects()[0];
+        };
+        const [name, size] = [first(head.querySelector('button')), first(head.lastElementChild)];
+        return {
+          text: head.querySelector('button')?.textContent ?? '',
+          name: name?.bottom,
+          size: size?.bottom,
+          right: size?.right
+        };
+      })
+    );
+    const edge = await stored.evaluate(element => element.getBoundingClientRect().right);
+    expect(heads.length).toBeGreaterThan(2);
+    for (const { text, name, size, right } of heads) {
+      expect(Math.abs((name ?? 0) - (size ?? 9)), `${text}: one baseline`).toBeLessThan(2);
+      expect(Math.abs((right ?? 0) - edge), `${text}: one right edge`).toBeLessThan(1);
+      expect(text, 'a name of the user’s').not.toMatch(/\b[a-z]+_\d+\b/);
+    }
+  }
+  await lab.panel.evaluate(element => {
+    element.style.width = '';
+  });
+  await lab.setSource('plain', '1 + 1');
+});
+
 test('lines of a function that another cell calls are marked where they stand', async ({ lab }) => {
   await ready(lab);
   await lab.has(NOTEBOOK, 'load', 'compiled', 'defined', 'called');
@@ -434,6 +530,15 @@ test('a comparison that lacks runs runs the cell as often as it takes, where it 
   await expect(compare).not.toContainText('Too few');
   await expect(compare.getByRole('button', { name: /^Run \d/ })).toHaveCount(0);
   await expect(compare).toContainText('5 timed calls each');
+  // What was chosen is what is compared: that run and those before it are one side, all after it the other.
+  const against = compare.getByRole('combobox', { name: 'Compare with' });
+  await lab.panel.getByRole('button', { name: 'Run 10. Compare with an earlier run' }).click();
+  await lab.panel.getByRole('menuitem', { name: /^Compare with run 5/ }).click();
+  await expect(against).toHaveValue('run 5');
+  await expect(compare.getByRole('img', { name: /^run 10 against run 5: whole cell/ })).toBeVisible();
+  await expect(compare).toContainText(/Runs 1–5 \(before\).* Runs 6–10 \(now\)/);
+  await against.selectOption('run 6');
+  await expect(compare).toContainText(/Runs 2–6 \(before\).* Runs 7–10 \(now\)/);
   await lab.setSource('plain', '1 + 1');
 });
 
@@ -546,11 +651,25 @@ test('two notebooks and their kernels do not mix', async ({ lab }) => {
 });
 
 test('Notebook 7 has badges and marks, and a panel that can be widened', async ({ lab }) => {
-  const seven = await lab.inNotebook7('shell7.ipynb');
+  await lab.setting('jitlab:panel', {}); // as of somebody who has never seen jitlab
+  const first = await lab.inNotebook7('shell7.ipynb', true);
+  await first.run('load', 'compiled');
+  const card = first.page.getByRole('dialog', { name: 'A tour of jitlab' });
+  await expect(card, 'the first report brings a tour').toContainText('1 of 4');
+  await card.getByRole('button', { name: 'Next' }).click();
+  await card.getByRole('button', { name: 'Close the tour' }).click();
+  await expect(card).toHaveCount(0);
+  await expect
+    .poll(async () => (await (await lab.page.request.get('lab/api/settings/jitlab:panel')).json()) as object)
+    .toMatchObject({ settings: { tour: false } });
+  await expect(first.panel).toBeVisible();
+  await first.page.close();
+  const seven = await lab.inNotebook7('shell7.ipynb', true);
+  const tour = seven.page.getByRole('dialog', { name: 'A tour of jitlab' });
   await seven.run('load', 'compiled');
   await expect(seven.cell('compiled').locator('.jl-badge')).toHaveText(/compiled/);
   await expect(seven.cell('compiled').locator('.jl-selvage').first()).toBeVisible();
-  await expect(seven.panel).toBeVisible();
+  await seven.showPanel(); // by itself it is shown when jitlab is loaded
   await expect(seven.panel).toHaveAttribute('data-cell', 'compiled');
   const before = (await seven.panel.boundingBox())?.width ?? 0;
   await seven.panel.getByRole('button', { name: 'Widen the panel' }).first().click();
@@ -563,6 +682,7 @@ test('Notebook 7 has badges and marks, and a panel that can be widened', async (
     /as shell7-In-\d+\.html\./
   );
   await expect.poll(() => savedPage(seven, 'shell7')).toContain('<!doctype html>');
+  await expect(tour, 'who has seen it does not see it again').toHaveCount(0);
   await seven.page.close();
 });
 

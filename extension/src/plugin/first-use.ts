@@ -12,7 +12,6 @@ export const firstUse: JupyterFrontEndPlugin<void> = {
   requires: [INotebooks],
   optional: [ICommandPalette],
   activate: ({ commands }: JupyterFrontEnd, notebooks: Notebooks, palette: ICommandPalette | null) => {
-    let isKnown = false; // what the user's settings say
     const show = async (isAsked: boolean): Promise<void> => {
       const { showTour } = await import('./tour');
       showTour(notebooks, isAsked, () => {
@@ -31,16 +30,13 @@ export const firstUse: JupyterFrontEndPlugin<void> = {
       }
     });
     palette?.addItem({ command: TOUR, category: 'jitlab' });
-    notebooks.settingsChanged.connect(() => {
-      isKnown = true;
-    });
     let isShown = navigator.webdriver; // a program that drives the browser is no new user
     notebooks.each(({ link: { model } }) => {
       model.changed.connect(id => {
         const report = id === null ? undefined : model.cell(id);
         if (
           !isShown &&
-          isKnown &&
+          notebooks.isConfigured &&
           notebooks.settings.tour &&
           model.isShown &&
           report?.origin === 'live' &&

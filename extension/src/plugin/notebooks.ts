@@ -17,6 +17,8 @@ export class Notebooks {
   /** One for all views: what is pointed at in one lights up in the others. */
   readonly selection = new Selection();
   settings: Settings = DEFAULTS;
+  /** Whether the settings are the user's by now. */
+  isConfigured = false;
 
   constructor(readonly tracker: INotebookTracker) {
     tracker.widgetAdded.connect((_, notebook) => this.add(notebook));
@@ -50,6 +52,7 @@ export class Notebooks {
 
   configure(settings: Settings): void {
     this.settings = settings;
+    this.isConfigured = true;
     this.settingsChanged.emit();
   }
 
