@@ -78,7 +78,7 @@ class _Call:
         self.memory: Any = gpu().device
         self.arrays: dict[int, Any] = {}  # by the id of the argument
         self.arguments: list[Any] = []  # as long as the call lasts
-        self.streams: dict[int, None] = {}  # of other libraries, whose arrays are read
+        self.streams: dict[int | None, None] = {}  # of other libraries, whose arrays are read; None: one that tells none
         self.kinds: dict[Any, None] = {}
         #: Of each list and dict that a copy stands for, by the id of that: itself, the copy, and what was put into that.
         self.copies: dict[int, tuple[Any, Any, Any]] = {}
@@ -125,7 +125,10 @@ class _Call:
     def ended(self) -> None:
         """Other libraries may use their arrays again behind what was enqueued; lists and dicts hold what the call put there."""
         for stream in self.streams:
-            self.memory.driver.after(stream)
+            if stream is None:
+                self.memory.driver.wait()
+            else:
+                self.memory.driver.after(stream)
         for original, copied, before in self.copies.values():
             if isinstance(original, dict):
                 if [*map(id, copied), *map(id, copied.values())] != [*map(id, before), *map(id, before.values())]:
@@ -277,13 +280,14 @@ def _companion(function: Any) -> Any:
     known = vars(function).get("_for_gpu")
     if known is None or known.python_function is not function.python_function:
         made_with: Mapping[str, Any] = function._made_with()
-        if "options" in made_with:
+        options = made_with.get("options")
+        if options is not None:
             kind: Any = class_of(function)
-            made = _kind(kind)(function.python_function, replace(made_with["options"], device=placement("gpu")))
+            made = _kind(kind)(function.python_function, replace(options, device=placement("gpu")))
         else:
             kind = type(function)
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
-        made.direct, made.takes_short_ways = {}, "options" not in made_with
+        made.direct, made.takes_short_ways = {}, options is None
         made.ledger.made = function.ledger.made  # it is no function of its own
         known = vars(function)["_for_gpu"] = made
     return known

@@ -388,9 +388,21 @@ def test_results_are_of_the_class_of_the_arguments(gpu, library, waits, decorato
 
 @BOTH
 def test_an_unknown_librarys_arrays_give_ours(gpu, waits, decorator):
-    x = Theirs(jl.to_device(X), None)
+    x = Theirs(jl.to_device(X), 5)
     compare(decorator(lambda x: x * 2)(x), X * 2)
-    assert waits[0][:2] == ("before", 1) and waits[-1][:2] == ("after", 1)  # no stream is told: the oldest
+    assert waits[0][:2] == ("before", 5) and waits[-1][:2] == ("after", 5)
+
+
+@BOTH
+def test_a_library_that_tells_no_stream_is_waited_for(gpu, waits, decorator):
+    x = Theirs(jl.to_device(X), None)
+    x.block_until_ready = lambda: waits.append(("ready", 0, gpu.launched.total()))
+    gpu.wait = lambda: waits.append(("wait", 0, gpu.launched.total()))
+    g = decorator(lambda x: x * 2)
+    compare(g(x), X * 2)
+    count = gpu.launched.total()
+    assert count and [name for name, *_ in waits] == ["ready", "before", "wait"]
+    assert [launched for *_, launched in waits] == [0, 0, count]
 
 
 @BOTH

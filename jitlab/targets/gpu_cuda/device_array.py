@@ -296,17 +296,28 @@ def foreign(driver: Driver, value: Any) -> DeviceArray:
     if dtype not in TRACED_DTYPES or told.get("mask") is not None:
         raise TypeError(f"a {type(value).__name__} of {dtype} is no array of numbers that a kernel computes with")
     address, is_readonly = told["data"]
-    driver.before(stream_of(value))
+    _join(driver, value)
     made = DeviceArray(driver, value, address, shape, dtype, told.get("strides"), is_readonly)
     return made if made.size else empty(driver, shape, dtype)
 
 
-def stream_of(value: Any) -> int:
-    """The stream on which another library computes an array: torch does not tell it, and others tell none for the oldest."""
+def stream_of(value: Any) -> int | None:
+    """The stream on which another library computes an array; None where nobody knows it. Of torch it is the thread's current
+    one, and where CuPy or numba.cuda tell none, the oldest."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return int(torch.cuda.current_stream(value.device).cuda_stream) or LEGACY_STREAM
-    return getattr(value, INTERFACE).get("stream") or LEGACY_STREAM
+    told: int | None = getattr(value, INTERFACE).get("stream")
+    library = type(value).__module__.partition(".")[0]
+    return told or (LEGACY_STREAM if library in ("cupy", "numba") else None)
+
+
+def _join(driver: Driver, value: Any) -> None:
+    """What is enqueued from now on comes behind what another library has enqueued for an array."""
+    stream = stream_of(value)
+    if stream is None and hasattr(value, "block_until_ready"):  # jax's
+        value.block_until_ready()
+    driver.before(LEGACY_STREAM if stream is None else stream)
 
 
 class _Ordered:
