@@ -130,6 +130,20 @@ def test_the_setting_holds_for_what_is_made_under_it(gpu):
         assert (launches(gpu) > count) is runs_there
 
 
+def test_a_method_runs_where_its_function_was_made_to(gpu):
+    class Model:
+        @jl.function
+        def run(self, x):
+            return np.exp(x)
+
+    jl.config.device = "gpu"
+    try:
+        np.testing.assert_allclose(Model().run(X), np.exp(X), rtol=1e-14)
+        assert not launches(gpu)
+    finally:
+        jl.config.device = "cpu"
+
+
 @pytest.mark.parametrize("value", ["tpu", "auto", "GPU", 1, ""])
 def test_another_device_is_an_error_that_names_the_two(value):
     for decorator in (jl.jit, jl.function):

@@ -27,6 +27,7 @@ from jitlab.capture import (
 )
 from jitlab.capture.effect_log import Frozen
 from jitlab.capture.guards.tracetypes import function_type
+from jitlab.config import config
 from jitlab.ir import Options, Source, outside
 from jitlab.messages import by_contract
 from jitlab.support import locks
@@ -79,6 +80,7 @@ class Function(Traces):
     ) -> None:  # fmt: skip
         if not callable(python_function):
             raise TypeError(f"{python_function!r} is not a callable object")
+        device = config.device if device is None else device  # methods of instances are bound later
         self._settings = {
             "jit_compile": jit_compile, "autograph": autograph, "input_signature": input_signature,
             "reduce_retracing": reduce_retracing, "follow_type_hints": follow_type_hints, "pure": pure,
