@@ -11,6 +11,7 @@ from jitlab.targets.gpu_cuda.gpu_driver import Driver
 class HostDriver(Driver):
     """`blocks`: address -> the memory that is not free; `copies`: (direction, bytes)."""
 
+    dlpack_device = (1, 0)  # so that NumPy reads what it is handed
     key, name, processors, memory_bytes = "host", "a device on the host", 4, 1 << 30
 
     def __init__(self):

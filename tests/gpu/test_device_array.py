@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from jitlab.targets.gpu_cuda import dlpack
 from jitlab.targets.gpu_cuda.device_array import GpuMemory
 from tests.gpu.host_driver import HostDriver
 
@@ -218,3 +219,37 @@ def test_an_allocation_that_fails_leaves_nothing(memory, monkeypatch):
         with pytest.raises(MemoryError):
             memory.empty((3,), np.dtype("f8"))
     gc.collect()
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u4", "i8", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("view", [lambda x: x, lambda x: x.T, lambda x: x[::-1, :, ::2], lambda x: x[1, 2, 3], lambda x: x[:0]])
+def test_dlpack_hands_over_the_memory(memory, dtype, view):
+    x = memory.array(X.astype(dtype))
+    there = np.from_dlpack(view(x))
+    np.testing.assert_array_equal(there, view(X.astype(dtype)), strict=True)
+    if there.size:
+        assert there.ctypes.data == view(x).address
+    del x
+    gc.collect()
+    assert len(memory.driver.blocks) == 1 and not dlpack._held == {}
+    del there
+    gc.collect()
+    assert not memory.driver.blocks and not dlpack._held
+
+
+def test_a_capsule_that_nobody_takes_lets_go(memory):
+    x = memory.array(X)
+    streams = []
+    memory.driver.after = streams.append
+    capsules = [x.__dlpack__(), x.__dlpack__(stream=-1), x.__dlpack__(stream=7, max_version=(1, 0))]
+    assert streams == [1, 7] and x.__dlpack_device__() == (1, 0) and len(dlpack._held) == 3
+    del capsules, x
+    gc.collect()
+    assert not memory.driver.blocks and not dlpack._held
+
+
+def test_what_dlpack_cannot_say_is_an_error(memory):
+    x = memory.array(X)
+    x.is_readonly = True
+    with pytest.raises(BufferError, match="nobody may store into"):
+        x.__dlpack__()

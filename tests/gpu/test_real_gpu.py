@@ -382,3 +382,27 @@ def test_a_call_takes_so_long(memory, capsys):
             f(x)
         with capsys.disabled():
             print(f"\n{decorator.__name__}: {1e3 * (time.perf_counter() - started):.1f} µs a call", end=" ")
+
+
+def test_dlpack_hands_over_the_memory(memory):
+    torch = needed("torch")
+    x = np.random.default_rng(0).random((300, 500))
+    ours = jl.to_device(x)
+    theirs = torch.from_dlpack(ours[1:, ::2])
+    assert theirs.data_ptr() == ours.address + x.strides[0]
+    np.testing.assert_array_equal(theirs.cpu().numpy(), x[1:, ::2])
+    del ours
+    gc.collect()
+    np.testing.assert_array_equal((theirs + 1).cpu().numpy(), x[1:, ::2] + 1)
+
+
+def test_jax_takes_our_arrays_and_we_take_its(memory):
+    jax = needed("jax")
+    if jax.default_backend() != "gpu":
+        pytest.skip("JAX has no GPU here")
+    x = np.random.default_rng(0).random((300, 500)).astype("f4")
+    theirs = jax.dlpack.from_dlpack(jl.to_device(x))
+    np.testing.assert_array_equal(np.asarray(theirs), x)
+    found = jl.jit(lambda x: np.exp(x) + 1)(theirs * 2)
+    assert type(found) is jl.DeviceArray
+    np.testing.assert_allclose(found.to_numpy(), np.exp(2 * x) + 1, rtol=1e-5)

@@ -15,6 +15,7 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES
 from jitlab.targets.target import Device
 
+from .dlpack import capsule_of
 from .gpu_driver import Driver
 
 UNIX = hasattr(mmap, "MAP_PRIVATE")
@@ -56,7 +57,7 @@ class DeviceArray:
 
     It has a shape, strides and views as NumPy's have, and no arithmetic of its own: functions of `jl.function` and `jl.jit`
     compute with it. NumPy can't read it; `to_numpy()` copies it into NumPy's memory. numba.cuda, CuPy and torch take it without
-    a copy, by `__cuda_array_interface__`.
+    a copy, by `__cuda_array_interface__`, and JAX by `jax.dlpack.from_dlpack(x)`.
 
     Args:
         driver: what its device is driven by; arrays are made by `jl.to_device`, and by calls.
@@ -185,6 +186,14 @@ class DeviceArray:
             "version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": self._apart,
             "data": (self.address if self.size else 0, self.is_readonly), "stream": self._driver.stream,
         }  # fmt: skip
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._driver.dlpack_device
+
+    def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
+        if stream != -1:  # whose caller waits by itself
+            self._driver.after(stream or LEGACY_STREAM)
+        return capsule_of(self, self._driver.dlpack_device)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(

@@ -55,6 +55,7 @@ class Driver(ABC):
     processors: int  # streaming multiprocessors
     memory_bytes: int  # that the device has
     stream: int | None = None  # its handle, where others' code can wait for it
+    dlpack_device = (2, 0)  # as DLPack calls the device
 
     def before(self, stream: int) -> None:  # noqa: B027 - of memory that nobody else has there is nothing to wait for
         """What is enqueued here from now on waits for all that somebody else's stream holds."""
