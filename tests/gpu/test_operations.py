@@ -1,15 +1,20 @@
 """Operations and calls of NumPy on the simulated GPU equal NumPy, and give the same bits in whatever order its threads run."""
 
+import importlib
+import pkgutil
 from collections import defaultdict
 
 import numpy as np
 import pytest
 
+import jitlab.ops
 from tests.gpu.on_gpu import GPUS, bits, host_copies, on_gpu
 from tests.ops import test_table
 from tests.runtime import test_compiled_operations, test_compiled_table
 from tests.runtime.compiling import graph_of, run_compiled
 
+for module in pkgutil.walk_packages(jitlab.ops.__path__, "jitlab.ops."):
+    importlib.import_module(module.name)  # which operations there are depends on what was loaded
 SAMPLES = list(test_compiled_operations.samples())
 
 
