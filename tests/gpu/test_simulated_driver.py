@@ -1,6 +1,9 @@
 """The simulated GPU runs the text that a real one gets, and says what a real one would do without a word."""
 
 import gc
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -379,7 +382,9 @@ def test_a_warp_has_barriers_of_its_own(order):
 
 def test_a_thread_may_hold_vectors_while_it_waits():
     """LLVM keeps them in memory that has to be aligned as they are."""
-    text = HEAD + f"""
+    text = (
+        HEAD
+        + f"""
 define ptx_kernel void @hold(ptr addrspace(1) %x, ptr addrspace(1) %y) {{
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %at = mul i32 %t, 16
@@ -391,6 +396,29 @@ define ptx_kernel void @hold(ptr addrspace(1) %x, ptr addrspace(1) %y) {{
   ret void
 }}
 """
+    )
     x = np.arange(33 * 16, dtype=np.float32)
     _, y = on_device(SimulatedDriver(), text, "hold", [x, np.zeros_like(x)], [], (1,), (33,))
     np.testing.assert_array_equal(y, 2 * x)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_beside_a_thread_that_uses_it_leaves_it_usable():
+    driver, taken, done = SimulatedDriver(), threading.Event(), threading.Event()
+
+    def hold():
+        with driver._lock:
+            taken.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends it where it waits for ever
+        driver.free(driver.allocate(8))
+        os._exit(0)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -14,11 +14,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from jitlab.errors import InternalError
+from jitlab.support import locks
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm import machine
 
@@ -89,6 +90,8 @@ class SimulatedDriver(Driver):
     """
 
     key, name = "simulated", "simulated GPU"
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
 
     def __init__(self, processors: int = 2, order: str | int = "forwards", memory_bytes: int = 1 << 30) -> None:
         self.processors, self.order, self.memory_bytes = processors, order, memory_bytes
@@ -99,13 +102,13 @@ class SimulatedDriver(Driver):
         self._random = np.random.default_rng(order if isinstance(order, int) else 0)
         self._starts: list[int] = []  # of what is allocated, ascending
         self._memory: dict[int, tuple[np.ndarray[Any, Any], int]] = {}  # start -> its array, and how many bytes it is for
-        self._lock = threading.RLock()
+        locks.own(self)
 
     # memory
 
     def allocate(self, nbytes: int) -> int:
         nbytes = max(nbytes, 1)
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             if self.held_bytes + nbytes > self.memory_bytes:
                 raise MemoryError(f"{nbytes} bytes wanted, {self.memory_bytes - self.held_bytes} free")
             array = np.full(nbytes + 2 * ALIGNMENT, UNWRITTEN, np.uint8)
@@ -116,7 +119,7 @@ class SimulatedDriver(Driver):
         return start
 
     def free(self, address: int) -> None:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             if address not in self._memory:
                 raise SimulatedFault(f"{address:#x} is freed, and is not allocated")
             array, nbytes = self._memory.pop(address)
@@ -137,17 +140,17 @@ class SimulatedDriver(Driver):
             raise SimulatedFault(f"{what} of {nbytes} bytes at {address:#x}, where so many are not allocated")
 
     def copy_in(self, address: int, array: np.ndarray[Any, Any]) -> None:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             self._check(address, array.nbytes, "a copy")
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
 
     def copy_out(self, array: np.ndarray[Any, Any], address: int) -> None:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             self._check(address, array.nbytes, "a copy")
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
     def copy_within(self, target: int, source: int, nbytes: int) -> None:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             self._check(target, nbytes, "a copy")
             self._check(source, nbytes, "a copy")
             ctypes.memmove(target, source, nbytes)
@@ -159,7 +162,7 @@ class SimulatedDriver(Driver):
             return SimulatedModule(text, kernels)
 
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
-        with self._lock, self._noted():
+        with locks.Released(self._lock), self._lock, self._noted():
             self.launched[function.function.name] += 1
             launch = _Launch(self, function, grid, block, parameters)
             launch.run()
