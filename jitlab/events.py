@@ -238,8 +238,8 @@ class WorkEvent(TraceEvent):
 
     @property
     def idle_ns(self) -> int:
-        """For how long its thread had none."""
-        return max(0, self.duration_ns - (self.thread_ns or self.duration_ns))
+        """For how long its thread had none, at most: it may have waited for a device."""
+        return max(0, self.duration_ns - self.thread_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,9 +157,8 @@ class Calls:
         return durations if known is None else np.where(known > 0, np.minimum(durations, known), durations)
 
     def idle(self, durations: np.ndarray[Any, Any]) -> int:
-        """For how long in all the thread had no processor in launches of these durations."""
-        known = None if self.had is None else self.had[:, 1]
-        return 0 if known is None else int(np.where(known > 0, np.maximum(durations - known, 0), 0).sum())
+        """For how long in all the thread had no processor in launches of these durations, at most."""
+        return int(np.maximum(durations - (0 if self.had is None else self.had[:, 1]), 0).sum())
 
     def launches(self) -> Iterator[tuple[Launched, Any, Any, Any]]:
         """Each launch with its start, its duration and the times of its kernels, (calls, kernels), in nanoseconds: the
