@@ -154,3 +154,36 @@ def test_a_branch_of_a_cell(form, factor):
         assert names["items"] is held[1] and names["table"] is held[2]
         states.append((names["items"], names["table"], box.items))
     assert states[0] == states[1]
+
+
+class Kept:
+    pass
+
+
+def added_to_beside_a_store(x, others, kept):
+    items, names, table = [], set(), {}
+    for k in range(1):
+        items += [1.5]
+        names |= {k}
+        table |= {k: 1}
+        kept.v = x + 1
+        items += [float(x[1])]
+    others.sort()
+    return items, sorted(names), table
+
+
+def multiplied_beside_a_store(x, others, kept):
+    items = [1]
+    if len(others) == 2:
+        items *= 2
+        others.sort()
+        items += [x[0]]
+    return items
+
+
+@pytest.mark.parametrize("function", [added_to_beside_a_store, multiplied_beside_a_store])
+def test_what_ends_a_piece_half_way_changes_nothing_twice(monkeypatch, function):
+    monkeypatch.setattr(jl.config, "settle", "off")
+    compiled = jl.jit(function)
+    for _ in range(4):
+        assert is_same(compiled(X, [2, 1], Kept()), function(X, [2, 1], Kept()))

@@ -261,7 +261,7 @@ class Effects:
 
     def before_filling(self, capture: Capture, x: Any) -> None:
         """`x op= v` comes next."""
-        if capture.blocks and type(x) in _FILLED and id(x) not in capture.blocks[-1].made:
+        if type(x) in _FILLED and not (capture.blocks and id(x) in capture.blocks[-1].made):
             self.before_call(capture, _FILLED[type(x)], x)
             capture.effect(_FILLED[type(x)], x)
 
