@@ -48,7 +48,7 @@ def form_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     of = device_arrays.DeviceArray
     form: list[Any] = []
     for x in args:
-        if type(x) is not of or x._apart is not None or not x.shape:
+        if type(x) is not of or x._apart is not None or not x.shape or x.address % x.dtype.itemsize:
             return None
         form += x.shape, x.dtype
     if len(set(map(id, args))) != len(args):  # the same array at several places is captured as one

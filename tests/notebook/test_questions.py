@@ -275,7 +275,8 @@ CHANGES = "x = x * 1.5 + 1", "x += 1", "x[0] = np.tanh(x[1])", "x.sort()", "np.c
 def test_a_cell_that_changes_what_it_reads_is_run_again_first(asked, sides, change):
     source = f"%%jit\n{change}\ny = np.exp(x) * 2"
     asked.run(source)
-    assert asked.ask(want="measure")["error"].startswith("The cell may have changed x, which it reads. Run the cell again: jitlab keeps")
+    said = asked.ask(want="measure")["error"]
+    assert said.startswith("The cell may have changed x, which it reads. Run the cell again: jitlab keeps")
     asked.run(source)
     x, y = asked.shell.user_ns["x"].copy(), asked.shell.user_ns["y"]
     asked.result(want="measure")

@@ -13,8 +13,7 @@ export function summaryOf(report: Report): string {
   const slow = slowestCluster(clusters);
   const heavy = slow?.seconds && clusters.length > 1 ? `slowest: ${slow.name}` : '';
   const stored = report.verdict.stored?.count ?? 0;
-  const told = [stored > 0 && `${some(stored, heavy ? 'array' : 'intermediate array')} stored`, heavy];
-  return joined(' · ', ...told) || clusterCount(report);
+  return joined(' · ', stored > 0 && `${some(stored, 'array')} stored`, heavy) || clusterCount(report);
 }
 
 /** The first one where none was timed. */
