@@ -194,7 +194,7 @@ test('an answer says what its times are of, and how long the cell itself took', 
     /^Per call, compiled part only, warm.*40 runs.*\. In the cell 6 calls took 33.0 ms/
   );
   const alone = readAnswer({ rounds: 1, in_cell: null });
-  assert.match(alone ? roundsNote(alone) : '', /1 run of each, alternating; 95 % intervals$/);
+  assert.match(alone ? roundsNote(alone) : '', /1 run of each, alternating; 95 % intervals\.$/);
 });
 
 test('a refusal has its path, and no figures', () => {

@@ -132,6 +132,7 @@ test('a cell that still runs says so, and none of its events is lost', async ({ 
   await expect(lab.panel).toHaveAttribute('data-running', 'true');
   await expect(lab.panel.getByRole('progressbar')).toBeVisible();
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.page.locator('.jp-mod-active .jl-badge'), 'the badge is live, too').toContainText('21/22 compiled');
   await lab.letGo();
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   await expect(lab.panel).toHaveAttribute('data-events', '5001');

@@ -123,7 +123,10 @@ async function saidOf(lab: Lab, cell: string, read: (file: string) => Promise<st
     },
     panel: {
       waited: await text(verdict.locator('.jl-lead > span')),
-      speed: (await text(verdict.locator('.jl-times'))).replace(/,.*/s, ''),
+      speed: (await text(verdict.locator('.jl-times'))).replace(
+        await text(verdict.locator('.jl-times > .jl-note')),
+        ''
+      ),
       ...countsIn((await verdict.innerText()).replaceAll('\n', ' '))
     }
   };
@@ -197,6 +200,12 @@ test('one run is shown everywhere: badge, output, panel, text and JSON say the s
       'z = y + 1'
     ],
     'the same without a comparison': ['%%jit', `y = np.exp(X) * ${factor}`, "label = f'{y.sum():.3f}'", 'z = y + 1'],
+    'a cell with several kernels': [
+      '%%jit -q',
+      `y = np.sort(np.exp(X) * ${factor}, axis=1)`,
+      'z = np.cumsum(y, axis=1)',
+      'm = z @ z[:100].T'
+    ],
     'two expressions': [`a = %jit np.exp(X * ${factor}).sum()`, `b = %jit np.tanh(X * ${factor}).mean()`]
   };
   for (const [what, lines] of Object.entries(runs)) {
@@ -206,6 +215,23 @@ test('one run is shown everywhere: badge, output, panel, text and JSON say the s
     expect(said.waited, what).toMatch(/this run/);
     expect(said.retraces, what).toBe(what === 'a run that retraces' ? '3' : '');
   }
+  // What %jit on compiles, and calls that were settled on Python.
+  await lab.setSource('planned', '%jit on');
+  await lab.run('planned');
+  await lab.setSource('planned', '%jitlab export one-run.json\n%jitlab export one-run.txt');
+  await lab.setSource('plain', `y = np.exp(X) * ${factor}\nz = y.sum(axis=0) + 1`);
+  await lab.run('plain');
+  expect((await agree('plain')).waited, '%jit on').toMatch(/this run/);
+  await lab.setSource('planned', '%jit off');
+  await lab.run('planned');
+  await lab.setSource('planned', '%jitlab export one-run.json\n%jitlab export one-run.txt');
+  await lab.setSource(
+    'plain',
+    `@jl.jit\ndef tiny(a):\n    return a + ${factor}\nfor n in range(400):\n    tiny(X[0, :2])`
+  );
+  await lab.run('plain');
+  await lab.run('plain');
+  await agree('plain');
   // What falls back, and what raises: nothing of it is of the run before.
   const many = [
     '%%jit',
@@ -442,6 +468,21 @@ test('every key is a command: the list shows them, and one that was changed work
   await lab.page.keyboard.press('Alt+3');
   await expect(lab.section('Code').getByRole('button').first()).toBeFocused();
   await expect(lab.section('Code').getByRole('button').first()).toHaveAttribute('aria-expanded', 'true');
+  await lab.page.keyboard.press('/'); // with the focus on the heading of another section
+  await expect(lab.section('Clusters').locator('input[type=search]')).toBeFocused();
+  await lab.page.keyboard.press('Escape');
+  await lab.section('Code').getByRole('button').first().focus();
+  await lab.panel.getByRole('button', { name: 'More' }).click();
+  const begins = await lab.panel.locator('.jl-menu > button').evaluateAll(all =>
+    all.map(button => {
+      const range = document.createRange();
+      range.selectNodeContents(button);
+      return range.getBoundingClientRect().left;
+    })
+  );
+  expect(new Set(begins.map(Math.round)).size, 'names stand below one another, with a tick or without').toBe(1);
+  await lab.page.keyboard.press('Escape');
+  await lab.section('Code').getByRole('button').first().focus();
   const shortcuts = '@jupyterlab/shortcuts-extension:shortcuts';
   await lab.setting(shortcuts, {
     shortcuts: [

@@ -372,7 +372,7 @@ export class PanelView {
     const acts: Record<string, () => unknown> = {
       'pin-cell': () => actions.togglePin(),
       'show-keys': () => this.help.toggle(),
-      'search-graph': () => void this.search(),
+      'search-graph': () => void this.jump('clusters').then(view => view?.search?.()),
       'open-section': () => actions.main?.open(this.sectionAt(event.target)?.title ?? null),
       'clear-selection': () => this.selection.clear() || actions.leave()
     };
@@ -386,16 +386,6 @@ export class PanelView {
 
   private sectionAt(target: EventTarget | null): Section | undefined {
     return this.sections.find(({ element }) => element.contains(target as Node | null));
-  }
-
-  private async search(): Promise<void> {
-    await this.jump('clusters');
-    const field = this.element.querySelector<HTMLElement>('.jl-clusters input[type=search]');
-    const open = this.element.querySelector<HTMLElement>('.jl-clusters [data-jl-search]');
-    (field ?? open)?.focus();
-    if (!field) {
-      open?.click();
-    }
   }
 
   private compare(run: number): void {

@@ -28,6 +28,8 @@ export interface SectionView {
   dispose?(): void;
   /** Of the comparison: with this run of the cell. */
   compareWith?(run: number): void;
+  /** Of the clusters: shows the field for it, and goes there. */
+  search?(): void;
   /** Of what-if: a question that was asked elsewhere in the panel. */
   propose?(ask: Ask): void;
 }

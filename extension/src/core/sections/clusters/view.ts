@@ -118,6 +118,10 @@ export class ClustersView {
     this.render();
   }
 
+  search(): void {
+    this.tools.search();
+  }
+
   /** Draws again, after a change of the selection or of the section. */
   render(): void {
     const { flow } = this;

@@ -104,8 +104,8 @@ export function roundsNote({ rounds, inCell }: Answer): string {
   }
   const each = `Per call, compiled part only, warm: ${some(rounds, 'run')} of each, alternating; 95 % intervals`;
   return inCell
-    ? `${each}. In the cell ${some(inCell.calls, 'call')} took ${duration(inCell.seconds)}, all included`
-    : each;
+    ? `${each}. In the cell ${some(inCell.calls, 'call')} took ${duration(inCell.seconds)}, all included.`
+    : `${each}.`;
 }
 
 /** Above the lines that keep a change: what they keep, and which lines they stand for. */
