@@ -315,11 +315,11 @@ def attribute_set_by_name():
 
 
 @program
-def item_counted_up():
+def item_made_of_itself():
     counts = {"n": 0}
 
     def f(x):
-        counts["n"] += 1  # <-
+        counts["n"] = counts["n"] // 2 + 1  # <-
         return x * 2
 
     return f, f, (x,), lambda: counts

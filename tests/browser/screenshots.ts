@@ -62,7 +62,10 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
   await pinExp(lab);
   await page.keyboard.press('x');
   const card = lab.panel.getByRole('dialog', { name: /^np\.exp\(/ });
-  await card.getByRole('button', { name: /^Split .* from / }).click();
+  await card
+    .getByRole('button', { name: /^Split .* from / })
+    .first()
+    .click();
   await expect(whatif.locator('[data-state=done]')).toHaveCount(2, { timeout: 120_000 });
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   for (const [name, theme] of Object.entries(THEMES)) {

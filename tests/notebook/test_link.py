@@ -69,6 +69,18 @@ def test_what_a_retrace_tells_is_plain_data():
         json.dumps(light((n, "a", event)))  # raises TypeError for an object
 
 
+def test_what_a_call_as_python_tells_is_plain_data():
+    about = events.AsPython("In [3]", (jl.messages.Message("settled.trial", {}),), (("cell", 1, 0, 1, 4),))
+    told = light((1, "a", events.CalledAsPython(about=about, start_ns=1, duration_ns=2)))
+    assert json.loads(json.dumps(told)) == {"kind": "called-as-python", "start_ns": 1, "duration_ns": 2, "seq": 1}
+
+
+def test_what_a_comparison_of_before_tells_is_plain_data():
+    compared = events.Compared(numpy_ns=(3,), compiled_ns=(1,), largest_error=0.0, others=None, is_plain=True)
+    told = light((1, "a", events.ComparedBefore(compared=compared, at="10:00")))
+    assert json.loads(json.dumps(told))["compared"]["numpy_ns"] == [3]
+
+
 @pytest.fixture
 def panel():
     return Panel()

@@ -469,12 +469,12 @@ def kind_of(event: events.Event | Mapping[str, Any]) -> str:
 
 
 def light(entry: Entry) -> Message:
-    """An event as it goes over the wire. A plan is not sent: the report brings it."""
+    """An event as it goes over the wire. A plan, and what is said of calls as Python, are not sent: the report brings them."""
     seq, _, event = entry
     if isinstance(event, Mapping):
         return {**event, "seq": seq}
-    values = ((f.name, getattr(event, f.name)) for f in fields(event) if f.name not in ("plan", "cell"))
-    told = {name: value.to_json() if isinstance(value, messages.Message) else value for name, value in values}
+    values = ((f.name, getattr(event, f.name)) for f in fields(event) if f.name not in ("plan", "cell", "about"))
+    told = {name: value.to_json() if isinstance(value, (messages.Message, events.Event)) else value for name, value in values}
     return {"kind": event.kind, **told, "seq": seq}
 
 

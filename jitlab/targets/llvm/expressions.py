@@ -334,8 +334,8 @@ class ExpressionWriter:
             return expr.op.body(e, [self._eval(i) for i in expr.indices], *args)  # type: ignore[no-any-return]
         return expr.op.body(e, *args)  # type: ignore[no-any-return]
 
-    def _checked(self, expr: CheckedIndex) -> Val:
-        """The wrapped index; leaves the function with the check's code when a lane is out of range."""
+    def _wrapped(self, expr: CheckedIndex) -> tuple[Val, Val]:
+        """An index as a position, and whether it is out of range."""
         e = self.e
         n = e.value(self._poly(expr.extent), I64)
         value = self._eval(expr.value)
@@ -344,6 +344,12 @@ class ExpressionWriter:
         bad = e.or_(e.lt(wrapped, e.constant(0, I64)), e.ge(wrapped, n))
         if value.dtype == np.dtype("u8"):
             bad = e.or_(bad, e.lt(index, e.constant(0, I64)))
+        return wrapped, bad
+
+    def _checked(self, expr: CheckedIndex) -> Val:
+        """The wrapped index; leaves the function with the check's code when a lane is out of range."""
+        e = self.e
+        wrapped, bad = self._wrapped(expr)
         v = self.vector
         if v is not None and v.mask is not None:
             bad = e.and_(bad, v.mask)

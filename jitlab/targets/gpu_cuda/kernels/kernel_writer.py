@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,14 +10,12 @@ from jitlab.ir.programs.program import (
     ASCENDING,
     ONE,
     PARALLEL,
-    Accumulator,
     Assign,
     Buffer,
     CheckedIndex,
     Finish,
     For,
     If,
-    Index,
     Let,
     Load,
     Partial,
@@ -30,20 +27,19 @@ from jitlab.ir.programs.program import (
     walk,
 )
 from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter
-from jitlab.targets.llvm.expressions import I64, ExpressionWriter, InVector
+from jitlab.targets.llvm.expressions import I64
 from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.program_phases import Phase, changes, written
 from jitlab.targets.llvm.values import Val, element_type, part_dtype
 
-from .gpu_emitter import THREAD, GpuEmitter
 from .held_rows import HeldRow
-from .running_values import RunningValue, combined, has_position, is_ordered, over_lanes
-from .schedules import Schedule, Unscheduled, has_rows, lanes_of, nest_of, side_by_side
+from .schedules import Schedule, Unscheduled, has_rows, nest_of, side_by_side
 from .slots import ContextSlots
+from .team_reductions import TeamReductions
 from .teams import Team, special_register
 
 
-class KernelWriter(ExpressionWriter):
+class KernelWriter(TeamReductions):
     """Writes the kernel of one phase.
 
     `team`: the threads that run a statement together; None where each runs it for itself. Together, they all evaluate what is
@@ -52,18 +48,11 @@ class KernelWriter(ExpressionWriter):
     """
 
     def __init__(self, slots: ContextSlots, phase: Phase, schedule: Schedule, name: str) -> None:
-        self.slots, self.phase, self.schedule = slots, phase, schedule
+        self.slots, self.phase = slots, phase
         self.parameters: list[Parameter] = []
-        self.team: Team | None = None
-        self.running: dict[str, RunningValue] = {}
-        self.partial: dict[str, tuple[Val, ...]] = {}
-        self.together: set[str] = set()  # accumulators whose elements a team has divided among its threads
+        super().__init__(FunctionText(name, self._params()), schedule)
         self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
         self.seen: set[str] = set()  # and those it has read
-        self.holding: HeldRow | None = None
-        self.aligned_lanes = 0  # in a loop whose vectors start at multiples of their size
-        super().__init__(FunctionText(name, self._params()), THREAD)
-        self.scalar = GpuEmitter(self.fn, 1, THREAD)
         self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
         if schedule.held:  # enough warps that some load while others compute
             self.fn.attributes += f' "nvvm.minctasm"="{schedule.held_blocks}"'
@@ -379,54 +368,6 @@ class KernelWriter(ExpressionWriter):
         self._meet(s.body)
         del self.vars[s.var]
 
-    def _body(self, s: For, i: str) -> None:
-        self.vars[s.var] = i
-        self._block(s.body)
-        del self.vars[s.var]
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Inside, each thread runs what is its own."""
-        team, self.team = self.team, None
-        yield
-        self.team = team
-
-    def _count(self, first: str, end: str, step: str, body: Callable[[str], None]) -> None:
-        """for i in first..end by step"""
-        fn = self.fn
-        head, inside, after = fn.label("loop"), fn.label("body"), fn.label("after")
-        before = fn.current
-        fn.branch(head)
-        fn.block(head)
-        i = fn.phi("i64", [(first, before)])
-        fn.branch_if(fn.instr(f"icmp slt i64 {i}, {end}"), inside, after)
-        fn.block(inside)
-        with self.scope():
-            body(str(i))
-        i.add_incoming(fn.instr(f"add nsw i64 {i}, {step}"), fn.current)
-        fn.branch(head)
-        fn.block(after)
-
-    def _total(self, nest: Sequence[For]) -> str:
-        """How many iterations a nest has."""
-        total = self._extent(nest[0].extent)
-        for loop in nest[1:]:
-            total = self.fn.instr(f"mul nsw i64 {total}, {self._extent(loop.extent)}")
-        return total
-
-    @contextmanager
-    def _placed(self, nest: Sequence[For], i: str) -> Iterator[None]:
-        """In iteration number `i` of a nest."""
-        fn = self.fn
-        for loop in reversed(nest[1:]):
-            extent = self._extent(loop.extent)
-            self.vars[loop.var] = fn.instr(f"urem i64 {i}, {extent}")
-            i = fn.instr(f"udiv i64 {i}, {extent}")
-        self.vars[nest[0].var] = i
-        yield
-        for loop in nest:
-            del self.vars[loop.var]
-
     def _spread(self, nest: Sequence[For], first: str, step: str, lanes: int) -> None:
         """The iterations of a nest over threads; those of its innermost loop in vectors, where they lie so."""
         total = self._total(nest)
@@ -456,32 +397,6 @@ class KernelWriter(ExpressionWriter):
         with self._placed(nest, i):
             with self._in_vector(nest[-1].var, self.vars[nest[-1].var], lanes):
                 self._statements(nest[-1].body)
-
-    @contextmanager
-    def _in_vector(self, var: str, base: str, lanes: int) -> Iterator[None]:
-        self.vector, self.aligned_lanes = InVector(var, base, None, GpuEmitter(self.fn, lanes, THREAD)), lanes
-        yield
-        self.vector, self.aligned_lanes = None, 0
-
-    def _alignment(self, buffer: Buffer) -> int | None:
-        return self.aligned_lanes * part_dtype(buffer.dtype).itemsize * (2 if buffer.dtype.kind == "c" else 1) or None
-
-    def _fits(self, accesses: Sequence[tuple[Buffer, Index]], var: str, lanes: int) -> str:
-        return self._fits_all(accesses, [var], lanes)
-
-    def _fits_all(self, accesses: Sequence[tuple[Buffer, Index]], variables: Sequence[str], lanes: int) -> str:
-        """Do vectors of so many neighbours, along one of these loops' variables, start at multiples of their size? An i1."""
-        fn, bits = self.fn, "0"
-        found: dict[tuple[str, str], None] = {}
-        for buffer, offset in accesses:
-            found[f"ptrtoint ptr {self._pointer(buffer)} to i64", str(lanes * buffer.dtype.itemsize - 1)] = None
-            for p in (offset.const, *(k for v, k in offset.terms if v not in variables)):
-                if p.value is None or p.value % lanes:
-                    found[self._poly(p), str(lanes - 1)] = None
-        for text, low in found:
-            value = fn.instr(text) if text.startswith("ptrtoint") else text
-            bits = fn.instr(f"or i64 {bits}, {fn.instr(f'and i64 {value}, {low}')}")
-        return fn.instr(f"icmp eq i64 {bits}, 0")
 
     def _ascend(self, s: For, team: Team) -> None:
         """So many iterations at once as there are threads, each statement for all of them before the next one."""
@@ -514,128 +429,12 @@ class KernelWriter(ExpressionWriter):
 
         self._count("0", end, str(team.size), turn)
 
-    # -- reductions
-
-    def _begin(self, accumulator: Accumulator, s: For) -> None:
-        lanes, e = self.vector.emitter.width if self.vector is not None else 0, self.e
-        is_held = self.holding is not None and self.holding.is_on
-        if is_held:
-            lanes = self.schedule.lanes
-            e = GpuEmitter(self.fn, lanes, THREAD)
-        assert isinstance(e, GpuEmitter)
-        self.running[accumulator.name] = value = RunningValue(self.fn, accumulator, e, lanes, is_held)
-        value.begin()
-
-    def _step(self, s: Step) -> None:
-        running = self.running[s.accumulator.name]
-        index = self._index_value(s.index) if has_position(s.accumulator) else None
-        where = self.holding.counts if self.holding is not None else None
-        new = running.step(s, self._eval(s.value), index, where)
-        if s.bound:
-            self.locals[s.bound] = new
-
-    def _divide(self, s: For, team: Team) -> None:
-        """The elements of a reduction, divided among the threads of a team."""
-        names = [inner.accumulator.name for inner in s.body if isinstance(inner, Step)]
-        self.together.update(names)
-        accesses = [(a.buffer, a.offset) for a in side_by_side(s.body, s.var)]
-        lanes = self._lanes_of(s) if accesses else 1
-        end = self._extent(s.extent)
-        with self._alone():
-            whole = "0"
-            if lanes > 1:
-                whole = self._divide_vectors(s, team, names, accesses, lanes, end)
-            first = team.rank if whole == "0" else self.fn.instr(f"add nsw i64 {whole}, {team.rank}")
-            self._count(first, end, str(team.size), lambda i: self._body(s, i))
-
-    def _lanes_of(self, s: For) -> int:
-        """Rows that do not fit in registers, although they did when the kernel was written, are rare: their code is short."""
-        return 1 if self.schedule.held else lanes_of(s)
-
-    def _divide_vectors(
-        self, s: For, team: Team, names: Sequence[str], accesses: Sequence[tuple[Buffer, Index]], lanes: int, end: str
-    ) -> str:
-        """The elements that are taken in vectors; how many there are."""
-        fn = self.fn
-        fits = self._fits(accesses, s.var, lanes)
-        whole = fn.instr(f"select i1 {fits}, i64 {fn.instr(f'and i64 {end}, {-lanes}')}, i64 0")
-        scalars = {name: self.running[name] for name in names}
-        with self._in_vector(s.var, "0", lanes):
-            for name in names:
-                self._begin(scalars[name].accumulator, s)
-
-        def one(i: str) -> None:
-            with self._in_vector(s.var, i, lanes):
-                self._body(s, i)
-
-        first = fn.instr(f"mul nsw i64 {team.rank}, {lanes}")
-        self._count(first, whole, str(team.size * lanes), one)
-        for name, running in scalars.items():
-            wide = self.running[name]
-            running.join(over_lanes(wide.accumulator, wide.e, wide.value()))
-        self.running.update(scalars)
-        return whole
-
-    def _end(self, accumulator: Accumulator, s: For) -> None:
-        running = self.running.pop(accumulator.name)
-        value, e = running.value(), running.e
-        if running.lanes and self.vector is None:
-            value, e = over_lanes(accumulator, e, value), GpuEmitter(self.fn, 1, THREAD)
-        if accumulator.name in self.together:
-            self.together.discard(accumulator.name)
-            assert self.team is not None
-            value = self.team.joined(value, e, lambda a, b: combined(accumulator, e, a, b), is_ordered(accumulator))
-        if not s.finish:
-            self.partial[accumulator.name] = value
-            return
-        count = self._index_text(accumulator.count) if accumulator.count is not None else "0"
-        self._bind(accumulator, value, count)
-
-    def _bind(self, accumulator: Accumulator, value: tuple[Val, ...], count: str) -> None:
-        e = self.e
-        result = accumulator.op.finish(e, value if len(value) > 1 else value[0], e.value(count, I64))
-        self.locals[accumulator.name] = e.cast(result, accumulator.result)
-
-    def _finish_partials(self, s: Finish) -> None:
-        """Partial results joined: by a team, or by the thread that wants them."""
-        team, e = self.team, self.e
-        assert isinstance(e, GpuEmitter)
-        lanes = e.width if self.vector is not None else 0
-        running = RunningValue(self.fn, s.accumulator, e, lanes)
-        running.begin()
-        template = running.now()
-        at = s.base + Index.var("#").scale(s.stride)
-
-        def one(i: str) -> None:
-            self.vars["#"] = i
-            values = tuple(
-                self._partial_of(buffer, at, part, lanes) for buffer, part in zip(s.partials, template, strict=True)
-            )
-            running.join(values)
-            del self.vars["#"]
-
-        first, step = ("0", "1") if team is None else (team.rank, str(team.size))
-        self._count(first, self._poly(s.count), step, one)
-        value = running.value()
-        if team is not None:
-            value = team.joined(value, e, lambda a, b: combined(s.accumulator, e, a, b), is_ordered(s.accumulator))
-        self._bind(s.accumulator, value, self._poly(s.total))
-
-    def _partial_of(self, buffer: Buffer, at: Index, like: Val, lanes: int) -> Val:
-        return self.e.load(self._address(buffer, at), like.dtype, lanes=lanes)
-
     # -- checks
 
     def _checked(self, expr: CheckedIndex) -> Val:
         """The wrapped index; where it is out of range, 0, and the status says which check has failed: the host looks at it."""
         e = self.e
-        n = e.value(self._poly(expr.extent), I64)
-        value = self._eval(expr.value)
-        index = e.cast(value, I64)
-        wrapped = e.select(e.lt(index, e.constant(0, I64)), e.add(index, n), index)
-        bad = e.or_(e.lt(wrapped, e.constant(0, I64)), e.ge(wrapped, n))
-        if value.dtype == np.dtype("u8"):
-            bad = e.or_(bad, e.lt(index, e.constant(0, I64)))
+        wrapped, bad = self._wrapped(expr)
         note, fine = self.fn.label("out.of.range"), self.fn.label("in.range")
         condition = bad.text if bad.lanes <= 1 else self._any(bad)
         self.fn.branch_if(condition, note, fine, likely=False)
