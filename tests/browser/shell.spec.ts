@@ -558,9 +558,7 @@ test('%jit on is a button of the toolbar, which follows its kernel, and %%jit an
 
 test('a comparison that lacks runs runs the cell as often as it takes, where it stands', async ({ lab }) => {
   await ready(lab);
-  await lab.setSource('plain', "import jitlab as jl\njl.config.settle = 'off'"); // no run of it is tried as Python
-  await lab.run('plain');
-  await lab.setSource('plain', '%%jit -q\nq = np.tanh(p) + 1.0');
+  await lab.setSource('plain', '%%jit --strict -q\nq = np.tanh(p) + 1.0'); // so no run of it is tried as Python
   await lab.run('plain');
   const compare = await lab.unfold('Compare');
   await compare.getByRole('button', { name: 'Run once more' }).click();
@@ -582,8 +580,6 @@ test('a comparison that lacks runs runs the cell as often as it takes, where it 
   await expect(compare).toContainText(/Runs 1–5 \(before\).* Runs 6–10 \(now\)/);
   await against.selectOption('run 6');
   await expect(compare).toContainText(/Runs 2–6 \(before\).* Runs 7–10 \(now\)/);
-  await lab.setSource('plain', "jl.config.settle = 'measure'");
-  await lab.run('plain');
   await lab.setSource('plain', '1 + 1');
 });
 
