@@ -37,44 +37,44 @@ def random(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = "f4") 
     return np.resize(some, count).reshape(shape).astype(dtype)
 
 
-def gelu(x, y):  # type: ignore[no-untyped-def]
+def gelu(x: Any, y: Any) -> Any:
     return f4(0.5) * x * (1 + np.tanh(f4(0.7978845608) * (x + f4(0.044715) * x * x * x))) + y
 
 
-def _gelu_of(m):  # type: ignore[no-untyped-def]
+def _gelu_of(m: Any) -> Any:
     return lambda x, y: 0.5 * x * (1 + m.tanh(0.7978845608 * (x + 0.044715 * x * x * x))) + y
 
 
-def softmax(x):  # type: ignore[no-untyped-def]
+def softmax(x: Any) -> Any:
     e = np.exp(x - x.max(1, keepdims=True))
     return e / e.sum(1, keepdims=True)
 
 
-def _softmax_of(m):  # type: ignore[no-untyped-def]
-    def own(x):  # type: ignore[no-untyped-def]
+def _softmax_of(m: Any) -> Any:
+    def own(x: Any) -> Any:
         e = m.exp(x - x.max(1, keepdims=True))
         return e / e.sum(1, keepdims=True)
 
     return own
 
 
-def layernorm(x, gain, bias):  # type: ignore[no-untyped-def]
+def layernorm(x: Any, gain: Any, bias: Any) -> Any:
     return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + f4(1e-5)) * gain + bias
 
 
-def _layernorm_of(m):  # type: ignore[no-untyped-def]
+def _layernorm_of(m: Any) -> Any:
     return lambda x, g, b: (x - x.mean(1, keepdims=True)) / m.sqrt(x.var(1, keepdims=True) + 1e-5) * g + b
 
 
-def black_scholes(s, k, t):  # type: ignore[no-untyped-def]
+def black_scholes(s: Any, k: Any, t: Any) -> Any:
     root = f4(0.2) * np.sqrt(t)
     d1 = (np.log(s / k) + f4(0.05) * t) / root
     d2 = d1 - root
     return s / (1 + np.exp(f4(-1.702) * d1)) - k * np.exp(f4(-0.03) * t) / (1 + np.exp(f4(-1.702) * d2))
 
 
-def _black_scholes_of(m):  # type: ignore[no-untyped-def]
-    def own(s, k, t):  # type: ignore[no-untyped-def]
+def _black_scholes_of(m: Any) -> Any:
+    def own(s: Any, k: Any, t: Any) -> Any:
         root = 0.2 * m.sqrt(t)
         d1 = (m.log(s / k) + 0.05 * t) / root
         d2 = d1 - root
@@ -83,11 +83,7 @@ def _black_scholes_of(m):  # type: ignore[no-untyped-def]
     return own
 
 
-def stencil(u):  # type: ignore[no-untyped-def]
-    return f4(0.25) * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]) - u[1:-1, 1:-1]
-
-
-def _stencil(u):  # type: ignore[no-untyped-def]
+def _stencil(u: Any) -> Any:
     return 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]) - u[1:-1, 1:-1]
 
 
@@ -142,11 +138,11 @@ def _of_rows() -> list[Program]:
     return found
 
 
-def _softmax_torch(torch):  # type: ignore[no-untyped-def]
+def _softmax_torch(torch: Any) -> Any:
     return lambda x: torch.softmax(x, 1)
 
 
-def _layernorm_torch(torch):  # type: ignore[no-untyped-def]
+def _layernorm_torch(torch: Any) -> Any:
     return lambda x, g, b: torch.nn.functional.layer_norm(x, x.shape[1:], g, b, 1e-5)
 
 

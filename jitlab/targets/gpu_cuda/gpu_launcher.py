@@ -127,18 +127,18 @@ class KernelLauncher(Launcher):
 
     def _launch(self, step: range | Turns, context: Context) -> None:
         """A phase, or a loop over some."""
-        launch = self.code.driver.launch
-        if isinstance(step, Turns):
-            slot = self.code.kernels.slots.symbols[step.symbol]
-            for turn in range(step.count.evaluate(self.lowered.symbol_values)):
-                context.slots[slot] = turn
-                for number in step.phases:
-                    function, grid, threads, _ = self.launches[number]
-                    launch(function, grid, threads, context.parameters[number])
+        if not isinstance(step, Turns):
+            self._enqueue(step, context)
             return
-        for number in step:
+        slot = self.code.kernels.slots.symbols[step.symbol]
+        for turn in range(step.count.evaluate(self.lowered.symbol_values)):
+            context.slots[slot] = turn
+            self._enqueue(step.phases, context)
+
+    def _enqueue(self, phases: range, context: Context) -> None:
+        for number in phases:
             function, grid, threads, _ = self.launches[number]
-            launch(function, grid, threads, context.parameters[number])
+            self.code.driver.launch(function, grid, threads, context.parameters[number])
 
     def _timed(self, context: Context, times: np.ndarray[Any, Any]) -> None:
         """Launch with a mark before and after each kernel, and note the times between."""

@@ -111,20 +111,24 @@ class Phase:
 
 
 def phases_of(program: Program) -> list[Phase]:
-    """In the order they run. A loop at the top level is a phase of its own, unless its accumulators finish after it."""
+    """In the order they run."""
+    return [phase for kernel in program.kernels for phase in phases_in(kernel.name, kernel.body)]
+
+
+def phases_in(kernel: str, statements: Sequence[Statement]) -> list[Phase]:
+    """Those of some statements of a kernel. A loop is a phase of its own, unless its accumulators finish after it."""
     result: list[Phase] = []
-    for kernel in program.kernels:
-        straight: list[Statement] = []
-        for statement in kernel.body:
-            if isinstance(statement, For) and not statement.accumulators:
-                if straight:
-                    result.append(Phase(kernel.name, straight, None))
-                result.append(Phase(kernel.name, [statement], statement))
-                straight = []
-            else:
-                straight.append(statement)
-        if straight:
-            result.append(Phase(kernel.name, straight, None))
+    straight: list[Statement] = []
+    for statement in statements:
+        if isinstance(statement, For) and not statement.accumulators:
+            if straight:
+                result.append(Phase(kernel, straight, None))
+            result.append(Phase(kernel, [statement], statement))
+            straight = []
+        else:
+            straight.append(statement)
+    if straight:
+        result.append(Phase(kernel, straight, None))
     return result
 
 

@@ -23,7 +23,7 @@ from jitlab.ir.programs.program import (
     walk,
 )
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.llvm.program_phases import Phase, steps
+from jitlab.targets.llvm.program_phases import Phase, phases_in, steps
 
 #: Operations on elements in a turn from which on the whole grid takes it: below, a block is done before a launch is.
 LEAST_STEPS = 1 << 15
@@ -63,42 +63,22 @@ class Parts:
 
 
 def parts_of(program: Program) -> Parts:
-    """The parts of a Program. A loop at the top level is a phase of its own, unless its accumulators finish after it."""
+    """The parts of a Program."""
     parts = Parts()
     for kernel in program.kernels:
-        for statement in _grouped(kernel.body):
-            inner = _counted(statement, program.sizes)
+        for phase in phases_in(kernel.name, kernel.body):
+            inner = _counted(phase.statements, program.sizes)
             if inner is None:
-                parts.phases.append(_phase(kernel.name, statement))
+                parts.phases.append(phase)
                 continue
             before, loop, after = inner
-            parts.phases += [_phase(kernel.name, s) for s in _grouped(before)]
+            parts.phases += phases_in(kernel.name, before)
             start = len(parts.phases)
-            parts.phases += [_phase(kernel.name, s) for s in _grouped(loop.body)]
+            parts.phases += phases_in(kernel.name, loop.body)
             assert loop.count is not None
             parts.turns.append(Turns(loop.symbol, loop.count, range(start, len(parts.phases))))
-            parts.phases += [_phase(kernel.name, s) for s in _grouped(after)]
+            parts.phases += phases_in(kernel.name, after)
     return parts
-
-
-def _phase(kernel: str, statements: Sequence[Statement]) -> Phase:
-    first = statements[0]
-    outer = first if isinstance(first, For) and not first.accumulators else None
-    return Phase(kernel, list(statements), outer)
-
-
-def _grouped(statements: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
-    straight: list[Statement] = []
-    for s in statements:
-        if isinstance(s, For) and not s.accumulators:
-            if straight:
-                yield straight
-            straight = []
-            yield [s]
-        else:
-            straight.append(s)
-    if straight:
-        yield straight
 
 
 def _counted(

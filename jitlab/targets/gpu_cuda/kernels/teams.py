@@ -9,8 +9,7 @@ from jitlab.targets.llvm.function_text import FunctionText
 from jitlab.targets.llvm.values import BOOL, Val, element_type
 
 from .gpu_emitter import GpuEmitter
-
-WARP = 32
+from .schedules import WARP
 
 #: Joins two partial results, each a tuple of values.
 Combine = Callable[[tuple[Val, ...], tuple[Val, ...]], tuple[Val, ...]]
