@@ -140,7 +140,7 @@ class Session:
         self._unsettled = False  # runs whose recordings are still whole
         self._begun = 0  # runs of cells: the number of the newest
         self.history = History(self.report_of)
-        self.saved = SavedOutputs.of_user()
+        self.saved = SavedOutputs.of_user(stay=getattr(shell, "kernel", None) is not None)
         self.inputs = Inputs(self._whose)
         self._watch = ExitStack()
         self._ran: OrderedDict[str, tuple[str, list[str]]] = OrderedDict()  # id and source of each cell, by its title

@@ -22,7 +22,7 @@ import jitlab.report as report_package
 from jitlab.config import cache_folder, config
 from jitlab.report import MIME, Report
 from jitlab.report.render.outline import PARTS
-from jitlab.report.store.settled import Entry, key_of, neutral, ran_quick, times_of
+from jitlab.report.store.settled import Entry, key_of, neutral, ran_beside_others, ran_quick, times_of
 
 KEPT_IN_MEMORY = 64
 MOST_FILES = 500
@@ -30,18 +30,19 @@ MOST_BYTES = 4_000_000  # of one file, opened
 
 
 class SavedOutputs:
-    """Remembers outputs by what they say. `folder` None: for this session only."""
+    """Remembers outputs by what they say. `folder` None: for this session only. `stay` False: no file of a notebook is there, as in
+    a terminal, so that each run shows its own times."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None, stay: bool = True) -> None:
+        self.folder, self.stay = folder, stay
         self._known: OrderedDict[str, Entry] = OrderedDict()
         self._unwritten: set[str] = set()  # entries whose files lack the times of their latest runs
         atexit.register(self.write_times)
 
     @classmethod
-    def of_user(cls) -> SavedOutputs:
+    def of_user(cls, stay: bool = True) -> SavedOutputs:
         folder = cache_folder() if config.cache else None
-        return cls(Path(folder) / "outputs" if folder is not None else None)
+        return cls(Path(folder) / "outputs" if folder is not None else None, stay)
 
     def settle(self, report: Report, own_numbers: list[int], show: tuple[str, ...] = PARTS) -> Report:
         """The report as it is shown below its cell: with the bytes of the last time, when it says nothing new. `show`: which
@@ -50,7 +51,7 @@ class SavedOutputs:
         if show != PARTS:
             data["show"] = list(show)
         fresh = Report(data)
-        if not config.stable_outputs:
+        if not (config.stable_outputs and self.stay):
             report.saved = fresh._repr_mimebundle_()
             return report
         key, times = key_of(data, drawn_by(), str(config.saved_bytes), *show), times_of(data)
@@ -60,6 +61,8 @@ class SavedOutputs:
             entry = Entry.of(fresh._repr_mimebundle_(), times)
         elif known and ran_quick(entry.bundle[MIME]) and not ran_quick(data):
             entry = Entry.of(fresh._repr_mimebundle_(), times)  # somebody ran it again for the times that last
+        elif ran_beside_others(entry.bundle[MIME]) and not ran_beside_others(data):
+            entry = Entry.of(fresh._repr_mimebundle_(), times)
         elif not entry.takes(times):
             entry = entry.renewed(fresh._repr_mimebundle_(), times)
         self._known[key] = entry

@@ -37,6 +37,8 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     notes = [] if compared.is_plain or not compared.why else [Message("speed.one_by_one", {"why": compared.why})]
     if isinstance(measured, events.ComparedBefore):
         notes.append(Message("speed.before", {"at": measured.at}))
+    if compared.others is not None:
+        result["others"] = round(compared.others, 3)
     if compared.others is not None and compared.others >= BUSY:
         notes.append(Message("speed.busy", {"share": compared.others}))
     if notes:

@@ -116,6 +116,26 @@ def test_times_of_quick_code_give_way_once_to_those_of_the_code_that_stays(shell
     assert output(shell) == again
 
 
+def test_a_comparison_beside_other_programs_gives_way_to_one_that_had_the_processors(shell):
+    output(shell)
+    ((key, entry),) = session_of(shell).saved._known.items()
+    speed = {"text": "about 2 × faster", "code": "about", "args": {"ratio": "2"}, "ratio": 2.0, "rounds": 9, "others": 0.6}
+    entry.bundle[MIME]["verdict"]["speed"] = speed
+    session_of(shell).saved._write(key, entry)
+    fresh(shell)
+    assert entry.bundle[MIME]["verdict"]["speed"] == session_of(shell).saved._read(key).bundle[MIME]["verdict"]["speed"]
+    quiet = output(shell)
+    assert '"others": 0.6' not in quiet
+    assert output(shell) == quiet
+
+
+def test_in_a_terminal_each_run_shows_its_own_times(ip):
+    ip.reset(new_session=True)
+    ip.user_ns.update(np=np, x=np.arange(12.0).reshape(3, 4))
+    assert not session_of(ip).saved.stay
+    assert output(ip, SOURCE) != output(ip, SOURCE)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b'{"version": 9}'), zlib.compress(b"[" * 100_000),
                 zlib.compress(b'{"version":1,"bundle":{"application/vnd.jitlab.report+json":3},"before":{},"after":{}}'),

@@ -3,7 +3,8 @@
 Times differ in every run, so a saved notebook would differ after every run. Two reports are *alike* when their `essence` is:
 everything but measurements, caches, and numbers that a session hands out (execution counts, cluster numbers), and that both
 runs waited for compiling, or neither did. Of reports that are alike the first stays, byte for byte, until the times have
-changed measurably; one whose launches ran the quick tier's code gives way, once, to the first that did not in the same session.
+changed measurably; one whose launches ran the quick tier's code gives way, once, to the first that did not in the same session,
+and one that was compared while other programs had the processors to the first that was not.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from jitlab.report import schema
 from jitlab.report.build.waited import FELT
 from jitlab.report.schema import keys_of
+from jitlab.report.speed import BUSY
 from jitlab.support.statistics import FEWEST, difference
 
 Json = dict[str, Any]
@@ -85,6 +87,11 @@ def ran_quick(data: Mapping[str, Any]) -> bool:
     """Its times are those of code that better code has replaced since; such a report says "run the cell again"."""
     first = data["verdict"].get("first_run")
     return bool(first) and first.get("quick_share", 0.0) >= FELT
+
+
+def ran_beside_others(data: Mapping[str, Any]) -> bool:
+    """Its factor was measured while other programs had the processors: a quieter run knows it better."""
+    return ((data["verdict"].get("speed") or {}).get("others") or 0.0) >= BUSY
 
 
 def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:

@@ -33,7 +33,8 @@ export const readAdvice = (v: Json) => ({ text: words(v.text), advice: text(v.ad
   code: text(v.code) || null, why: words(v.why) || null, section: text(v.section) });
 export const readStored = (v: Json) => ({ text: text(v.text), count: amount(v.count),
   /** bytes */ bytes: amount(v.bytes) });
-export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note) });
+export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note), /** share */ others: number(v.others)
+  });
 export const readWaited = (v: Json) => ({ text: text(v.text), /** seconds */ seconds: amount(v.seconds),
   /** seconds */ work: amount(v.work), /** seconds */ python: amount(v.python),
   /** seconds */ waiting: number(v.waiting), /** seconds */ next: number(v.next), pays: maybe(v.pays, readMessage) });
