@@ -30,8 +30,8 @@ MOST_BYTES = 4_000_000  # of one file, opened
 
 
 class SavedOutputs:
-    """Remembers outputs by what they say. `folder` None: for this session only. `stay` False: no file of a notebook is there, as in
-    a terminal, so that each run shows its own times."""
+    """Remembers outputs by what they say. `folder` None: for this session only. `stay` False: no notebook holds them, as in a
+    terminal, so that each run shows its own times."""
 
     def __init__(self, folder: Path | None, stay: bool = True) -> None:
         self.folder, self.stay = folder, stay
