@@ -19,7 +19,7 @@ from benchmarks.sides import PEERS  # noqa: E402
 
 HEAD = """# How fast, beside what
 
-NumPy programs of a few lines each ([benchmarks/array_programs](../../benchmarks/array_programs)), as a user writes \
+NumPy programs of a few lines each (`benchmarks/array_programs`), as a user writes \
 them, beside NumPy, numexpr, Numba, JAX and `torch.compile`, whichever are installed. Numba gets loops written by hand \
 where it cannot compile the NumPy function, numexpr its own expressions, JAX the function with `jax.numpy` in NumPy's \
 place and arrays that are on its device. Every result is compared with NumPy's before it is timed; samples of all sides \
