@@ -15,6 +15,9 @@ from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.library_operations import Library
 from jitlab.support.lazy_dataclass import dataclass
 
+#: An update that leaves no more elements of any axis as they are is one of all but a rim.
+WIDEST_RIM = 16
+
 
 @dataclass(eq=False)
 class Block:
@@ -167,6 +170,20 @@ def covers(update: Node) -> bool:
     same = all(poly(n) == poly(m) for n, m in zip(op.shape, base.shape, strict=True))
     whole = all((poly(o).value, poly(s).value, a) == (0, 1, i) for i, (o, s, a) in enumerate(op.map))
     return same and whole
+
+
+def rim(update: Node) -> tuple[int, ...] | None:
+    """How many elements of each axis an update leaves as they are, where it replaces all but a rim of its base: a few of each
+    axis, whatever the sizes; else None."""
+    op = update.op
+    if not isinstance(op, Update) or len(op.shape) != update.inputs[0].ndim:
+        return None
+    base = update.inputs[0]
+    if any((poly(step).value, axis) != (1, i) for i, (_, step, axis) in enumerate(op.map)):
+        return None
+    left = [(poly(n) - poly(m)).value for n, m in zip(base.shape, op.shape, strict=True)]
+    widths = tuple(width for width in left if width is not None and width <= WIDEST_RIM)
+    return widths if len(widths) == base.ndim and any(widths) else None
 
 
 def is_number(node: Node) -> bool:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
+from jitlab.ir.programs.scratch import scratch_places
 from jitlab.ir.size_facts import noting
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.indexing import Gather, Take
@@ -30,9 +31,6 @@ from .schedule.statements import BlockWriter
 from .sizes import Sizes
 from .temporaries import moved_op_by_op, size_of, temporaries
 from .traffic import flops, is_per_turn, traffic
-
-#: Each piece of scratch memory starts at a multiple of so many bytes.
-ALIGNMENT = 128
 
 
 def lower(
@@ -173,8 +171,7 @@ def _account(
     edges = boundaries(groups, shared, _fused_otherwise(cluster, shared), wanted)
     edges += list(taken(edges, groups, set(cluster.nodes)))
     edges += inner_edges(cluster, shared)
-    buffers = (*program.temps, *program.rows)
-    lowered.scratch_bytes = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in buffers)
+    _, lowered.scratch_bytes = scratch_places(program, lambda b: size_of(b.shape, sizes) * b.dtype.itemsize)
     lowered.kernels, lowered.boundaries = infos, edges
     lowered.temporaries = temporaries(cluster, program.kernels, program.temps, shared, edges, groups)
 
@@ -203,10 +200,6 @@ def _still(shared: Shared, temps: Sequence[Buffer]) -> list[Copy]:
 
     places = [(copy, shared.places.get(place(copy.node))) for copy in shared.copies]
     return [copy for copy, buffer in places if buffer is None or buffer.name not in gone]
-
-
-def _aligned(nbytes: int) -> int:
-    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
 
 
 def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], counted: AbstractSet[Node]) -> KernelInfo:

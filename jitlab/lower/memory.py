@@ -7,10 +7,11 @@ each nest (statements.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
+from typing import cast
 
-from jitlab.ir import Copied, Copy, Node, because
+from jitlab.ir import Copied, Copy, Node, because, poly
 from jitlab.ir.graphs.dot import line_text
 from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.indexing import Scatter
@@ -18,7 +19,7 @@ from jitlab.ops.layout.views import Update, View
 from jitlab.ops.leaf_operations import Constant
 from jitlab.support.lazy_dataclass import dataclass
 
-from .block import Block, covers, is_control, overwritten
+from .block import Block, covers, is_control, overwritten, rim
 from .fusion.cuts import NO_CUTS, Cuts
 from .fusion.findings import Obstacle
 from .fusion.fusion import expensive_in_several, grouped, note_moves
@@ -56,6 +57,8 @@ def arrange(
             stored |= must_be_stored(block, sizes, level)
         long = long_values(block, stored, sizes.shape.nests)
         stored |= long.keys()
+        if not block.ordered and not block.targets:
+            apart |= dict.fromkeys(_read_behind(block, stored, apart), Copied.RIM)
         in_place = _in_place(block, stored, apart)
         stages = stages_of(block, sizes, stored, in_place, expensive, cuts)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
@@ -71,7 +74,9 @@ def arrange(
     _note_why_stored(stages, long | expensive)
     made = {node for stage in stages for node in stage.made}
     copies = [copied(node, code) for node, code in kept.items() if node in made]
-    copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]
+    for node, code in _copied_bases(block, stages, stored, in_place, apart):
+        left = node.type.told_bytes - node.inputs[1].type.told_bytes if rim(node) else None
+        copies.append(copied(node, code, left))
     moved = [update for _, update in block.finals.values() if update in made]
     copies += [copied(node, Copied.MADE_ELSEWHERE) for node in moved if is_lazy_copy(node, stored)]
     return Arranged(grouping.groups, stored, in_place, copies)
@@ -117,6 +122,33 @@ def _in_place(block: Block, stored: set[Node], apart: dict[Node, Copied]) -> dic
             taken[base] = new
             result[new] = base
     return result
+
+
+def _read_behind(block: Block, stored: set[Node], apart: Mapping[Node, Copied]) -> Iterator[Node]:
+    """The updates of all but a rim that read, behind what they write, the version that they replace, as a stencil does: one
+    pass makes the new version beside the old one, where a store in place takes two, by way of a temporary."""
+    for node in block.nodes:
+        if node in apart or node.inputs[:1] and node.inputs[0] in block.owned or rim(node) is None:
+            continue
+        base, value = node.inputs
+        todo, seen = [value], {value}
+        while todo:
+            reader = todo.pop()
+            if base in reader.inputs and isinstance(reader.op, View) and _is_behind(reader.op, cast(Update, node.op)):
+                yield node
+                break
+            for source in reader.inputs if is_lazy(reader, stored) else ():
+                if source is not base and source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+
+
+def _is_behind(read: View, write: Update) -> bool:
+    """Is each element read after an iteration before has overwritten it?"""
+    if len(read.map) != len(write.map) or any((poly(s).value, a) != (1, i) for i, (_, s, a) in enumerate(read.map)):
+        return False
+    apart = ((poly(r) - poly(w)).value for (r, _, _), (w, _, _) in zip(read.map, write.map, strict=True))
+    return (next((d for d in apart if d != 0), 0) or 0) < 0
 
 
 def _keep_what_changes(
@@ -209,7 +241,10 @@ def _copied_bases(
                 while isinstance(source.op, View) and source not in stored:
                     (source,) = source.inputs
                 if (source in stored or source not in inside) and not covers(new):
-                    yield new, apart.get(new, Copied.INPUT_KEPT if source not in inside else Copied.OLD_VERSION_READ)
+                    known = apart.get(new)
+                    if source not in inside and known in (None, Copied.RIM):
+                        known = Copied.INPUT_KEPT
+                    yield new, known or Copied.OLD_VERSION_READ
 
 
 def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:

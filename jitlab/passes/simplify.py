@@ -164,12 +164,15 @@ def _over_the_base(node: Node, found: tuple[Operation, Node]) -> Node:
 
 
 def forward_updates(graph: Graph) -> Graph:
-    """b = update(a, v at [1:]); b[1:] -> v"""
+    """b = update(a, v at [1:]); b[1:] -> v. Not where parts beside it are read, too, as a stencil does: b lies in memory for
+    them, so that v would be kept twice."""
+    beside = {node.inputs[0].name for node in graph.nodes if _reads_beside(node)}
 
     def match(node: Node) -> Node | None:
         match node:
-            case Node(View() as view, (Node(Update() as update, (_, value)),)) if (
-                exactly((view.map, view.shape)) == exactly((update.map, update.shape))
+            case Node(View() as view, (Node(Update() as update, (_, value)) as updated,)) if (
+                updated.name not in beside
+                and exactly((view.map, view.shape)) == exactly((update.map, update.shape))
                 and same(value.shape, view.shape)
                 and _reaches_each_once(update)
             ):
@@ -177,6 +180,15 @@ def forward_updates(graph: Graph) -> Graph:
         return None
 
     return leave_out(graph, match, lambda node, value: node.inputs)
+
+
+def _reads_beside(node: Node) -> bool:
+    """Is this a part of an updated array, as large as the part that was updated, some elements away from it?"""
+    match node:
+        case Node(View() as view, (Node(Update() as update),)) if update.shape and same(view.shape, update.shape):
+            steps, others = ([(step, axis) for _, step, axis in entries] for entries in (view.map, update.map))
+            return bool(exactly(steps) == exactly(others) and exactly(view.map) != exactly(update.map))
+    return False
 
 
 def read_whole_updates(graph: Graph) -> Graph:

@@ -238,8 +238,8 @@ def test_predicted_bytes_are_the_allocators(monkeypatch, program, level):
         assert cluster["allocated_bytes"] == cluster["scratch_bytes"]
         inside = [t["bytes"] for t in data["temporaries"] if t["cluster"] == cluster["name"] and t["place"] == "scratch"]
         assert sum(inside) == cluster["temporary_bytes"]
-        if level == "O0":  # no rows of scratch: temporaries are all there is, each from a multiple of 128 on
-            assert sum(-(-max(n, 1) // 128) * 128 for n in inside) == cluster["allocated_bytes"]
+        if level == "O0":  # no rows of scratch: temporaries are all there is, and those that are not alive at once share
+            assert max(inside, default=0) <= cluster["allocated_bytes"] <= sum(-(-max(n, 1) // 128) * 128 for n in inside)
 
 
 def test_what_never_ran_has_unknown_bytes_not_zero():

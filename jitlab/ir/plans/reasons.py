@@ -130,6 +130,7 @@ class Copied(Enum):
     MADE_ELSEWHERE = "made_elsewhere"
     SNAPSHOT = "snapshot"
     OVERLAP = "overlap"
+    RIM = "rim"
 
 
 class Stored(Enum):

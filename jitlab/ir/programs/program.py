@@ -489,6 +489,17 @@ def blocks(statement: Statement) -> tuple[list[Statement], ...]:
     return ()
 
 
+def written(s: Statement) -> tuple[Buffer, ...]:
+    """The buffers that a statement stores into, those inside its blocks left out."""
+    if isinstance(s, Store):
+        return (s.buffer,)
+    if isinstance(s, Gemm):
+        return (s.out,)
+    if isinstance(s, Call):
+        return s.outs
+    return s.partials if isinstance(s, Partial) else ()
+
+
 def expressions(statement: Statement) -> tuple[Expr, ...]:
     """The expressions a statement evaluates itself (a loop's body not among them)."""
     if isinstance(statement, Store):

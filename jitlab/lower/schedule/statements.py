@@ -9,6 +9,7 @@ from jitlab.ir import Copied, Node, Poly
 from jitlab.ir.programs.program import (
     ASCENDING,
     PARALLEL,
+    ZERO,
     Apply,
     Buffer,
     CheckedIndex,
@@ -25,7 +26,7 @@ from jitlab.ir.programs.program import (
     Store,
     contiguous_strides,
 )
-from jitlab.lower.block import Block, covers, has_several, root
+from jitlab.lower.block import Block, covers, has_several, rim, root
 from jitlab.lower.fusion.groups import Group, cut_between
 from jitlab.lower.fusion.stages import space_of
 from jitlab.lower.memory import Arranged, arrange, copied
@@ -272,11 +273,31 @@ class BlockWriter:
                 start = start + Index(self.sizes.of(source.shape[node.op.axis]))
             return statements
         if node not in self.arranged.in_place and not covers(node):
-            statements += self.copy(out, node.inputs[0], reader, node)
+            statements += self._kept(out, node, reader)
         if isinstance(node.op, Update):
             op = node.op
             return statements + self.copy(out, node.inputs[1], reader, node, lambda p: reader.view_position(op, p))
         return statements + self._scatter(node, out, reader)
+
+    def _kept(self, out: Buffer, node: Node, reader: Reader) -> list[Statement]:
+        """What an update leaves of its base: its rim, slab by slab; where it is no rim, all of the base."""
+        base, widths = node.inputs[0], rim(node)
+        if widths is None:
+            return self.copy(out, base, reader, node)
+        statements: list[Statement] = []
+        starts = [self.sizes.of(offset) for offset, _, _ in node.op.map]
+        region = [self.sizes.of(n) for n in node.op.shape]
+        for axis, n in enumerate(base.shape):
+            after = starts[axis] + region[axis]
+            for start, extent in ((ZERO, starts[axis]), (after, self.sizes.of(n) - after)):
+                if extent != ZERO:
+                    extents = [*region[:axis], extent, *(self.sizes.of(m) for m in base.shape[axis + 1 :])]
+                    at = [*starts[:axis], start, *[ZERO] * (base.ndim - axis - 1)]
+                    loops = [(f"a{k}", m) for k, m in enumerate(extents)]
+                    position = tuple(Index.var(f"a{k}") + Index(s) for k, s in enumerate(at))
+                    store = Store(out, out.offset(position), reader.read(base, position), node.origins, position=position)
+                    statements += self.nest(loops, [store])
+        return statements
 
     def _scatter(self, node: Node, out: Buffer, reader: Reader) -> list[Statement]:
         """Each value stored (or added) where its indices say, one after the other."""

@@ -31,6 +31,7 @@ from jitlab.ir.programs.program import (
     expressions,
     walk,
     work,
+    written,
 )
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -130,17 +131,6 @@ def phases_in(kernel: str, statements: Sequence[Statement]) -> list[Phase]:
     if straight:
         result.append(Phase(kernel, straight, None))
     return result
-
-
-def written(s: Statement) -> tuple[Buffer, ...]:
-    """The buffers that a statement stores into, those inside its blocks left out."""
-    if isinstance(s, Store):
-        return (s.buffer,)
-    if isinstance(s, Gemm):
-        return (s.out,)
-    if isinstance(s, Call):
-        return s.outs
-    return s.partials if isinstance(s, Partial) else ()
 
 
 def changes(statements: Sequence[Statement]) -> frozenset[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jitlab.ir.programs.program import Define, walk
+from jitlab.ir.programs.program import Define, walk, written
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
-from jitlab.targets.llvm.program_phases import Phase, phases_of, written
+from jitlab.targets.llvm.program_phases import Phase, phases_of
 
 #: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
 #: FAILED + code: the check with that code failed.

@@ -10,13 +10,14 @@ import numpy as np
 from jitlab import events
 from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer
+from jitlab.ir.programs.scratch import scratch_places
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.llvm.program_phases import Phase, steps
 from jitlab.targets.target import END_NS, PROCESS_NS, START_NS, THREAD_NS, TICKS, Launcher
 
 from . import host_calls
 from .blas import gemm_address
-from .buffers import ALIGNMENT, pool
+from .buffers import pool
 from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from .device import address_of
 from .signals import prepare, raise_stopped
@@ -62,9 +63,8 @@ class ContextLauncher(Launcher):
             layout = code.layout
             self.phases = [phase.kernel for phase in layout.phases]
             self.template = self._template()
-            for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
-                self.scratch.append((first + i, self.scratch_bytes))
-                self.scratch_bytes += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
+            places, self.scratch_bytes = scratch_places(lowered.program, lambda buffer: _bytes(buffer, lowered))
+            self.scratch += [(first + i, offset) for i, offset in enumerate(places)]
             self.strides += [
                 (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
                 for symbol, (number, axis) in lowered.strides.items()

@@ -36,6 +36,7 @@ from jitlab.ir.programs.program import (
     expressions,
     walk,
     work,
+    written,
 )
 from jitlab.ops.random_draws import Draw
 from jitlab.support.later import Later
@@ -43,7 +44,7 @@ from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, Context
 from jitlab.targets.cpu_llvm.machine import features
 from jitlab.targets.llvm.expressions import InVector
 from jitlab.targets.llvm.function_text import FunctionText
-from jitlab.targets.llvm.program_phases import Phase, changes, written
+from jitlab.targets.llvm.program_phases import Phase, changes
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 

@@ -25,11 +25,12 @@ from jitlab.ir.programs.program import (
     Store,
     all_expressions,
     walk,
+    written,
 )
 from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter
 from jitlab.targets.llvm.expressions import I64
 from jitlab.targets.llvm.function_text import FunctionText
-from jitlab.targets.llvm.program_phases import Phase, changes, written
+from jitlab.targets.llvm.program_phases import Phase, changes
 from jitlab.targets.llvm.values import Val, element_type, part_dtype
 
 from .held_rows import HeldRow

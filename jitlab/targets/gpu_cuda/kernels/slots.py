@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitlab.ir.programs.program import Program, walk
+from jitlab.ir.programs.program import Program, walk, written
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.llvm.program_phases import Phase, written
+from jitlab.targets.llvm.program_phases import Phase
 from jitlab.targets.llvm.values import part_dtype
 
 from .parts import Parts
