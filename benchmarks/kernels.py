@@ -49,11 +49,60 @@ def of_matrices(texts: list[str], dtypes: str, shapes: tuple[tuple[int, ...], ..
                 yield f"{text}, {dtype} {'×'.join(map(str, shape))}", function, (x, np.asfortranarray(x))
 
 
+def of_vectors(texts: list[str], sizes: tuple[int, ...] = (16, 256, 4096)) -> Iterator[Row]:
+    """Expressions of x, a vector of each size, and z, a complex one."""
+    for text in texts:
+        function = eval(f"lambda x, z: {text}", {"np": np})  # written below
+        for n in sizes:
+            x = numbers((n,), "f8")
+            yield f"{text}, {n}", function, (x, x + 1j * x[::-1])
+
+
+def of_systems(texts: list[str]) -> Iterator[Row]:
+    """Expressions of a, positive definite matrices, and b, a vector for each."""
+    for text in texts:
+        function = eval(f"lambda a, b: {text}", {"np": np})  # written below
+        for shape in ((4, 4), (16, 16), (64, 64), (16, 8, 8)):
+            a = numbers(shape, "f8")
+            a = a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1])
+            yield f"{text}, {'×'.join(map(str, shape))}", function, (a, a[..., :1].copy())
+
+
+def repeated(step: Callable[..., Any], x: Any) -> Any:
+    """What a loop of 50 turns gives, each of which takes what the one before has made."""
+    for _ in range(50):
+        x = step(x)
+    return x
+
+
+def in_loops(steps: dict[str, Any]) -> Iterator[Row]:
+    """Expressions of x in a loop that takes their result for the next x."""
+    for text, x in steps.items():
+        names = {"np": np, "repeated": repeated}
+        yield f"50 × x = {text}", eval(f"lambda x: repeated(lambda x: {text}, x)", names), (x,)
+
+
 GROUPS: dict[str, Callable[[], Iterator[Row]]] = {
     "positions": lambda: of_matrices(["x.argmax()", "x.argmax(1)", "x.argmin(0)"], "f8 f4 i8 i4"),
     "division": lambda: of_matrices(["x // 7", "x % 7", "x // 2"], "i8 i4 i2 u1 u4"),
     "columns": lambda: of_matrices(
         ["x.sum(0)", "x.T.sum(1)", "x.T.sum(0)", "F.sum(1)", "F.sum(0)", "F.sum()", "F.max(1)", "F.max(0)", "F.std(1)"], "f8 f4"
+    ),
+    "orders": lambda: of_vectors(
+        ["np.sort(x)", "np.argsort(x)", "np.partition(x, 5)", "np.median(x)", "np.searchsorted(x, x)", "np.interp(x, x, x)"]
+    ),
+    "transforms": lambda: of_vectors(["np.fft.fft(z)", "np.fft.ifft(z)", "np.fft.rfft(x)", "np.fft.irfft(z)"]),
+    "matrices": lambda: of_systems(
+        [
+            "np.linalg.solve(a, b)", "np.linalg.inv(a)", "np.linalg.det(a)", "np.linalg.cholesky(a)", "np.linalg.qr(a)",
+            "np.linalg.eigh(a)", "np.linalg.eigvalsh(a)", "np.linalg.svd(a)", "np.linalg.svdvals(a)",
+        ]  # fmt: skip
+    ),
+    "loops": lambda: in_loops(
+        {
+            "np.linalg.inv(x)": np.eye(4) + 1, "np.linalg.qr(x)[0] + x": np.eye(8) + 1, "np.sort(-x)": numbers((64,), "f8"),
+            "np.linalg.solve(x + 1, x)": np.eye(8) + 1, "np.fft.fft(x).real": numbers((64,), "f8"),
+        }
     ),
 }
 

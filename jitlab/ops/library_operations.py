@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from jitlab.ir import ArrayType, Node, current_graph
+import numpy as np
+
+from jitlab.ir import ArrayType, Node, Poly, current_graph
+from jitlab.support.lazy_dataclass import dataclass
 
 from .base import Operation
 from .build_nodes import apply
 from .host_operations import SEVERAL, Item
+
+#: An array of a call: its number among the "in", "out" or "temp"; the number that a Fourier transform is multiplied by is the
+#: "factor".
+Place = tuple[str, int]
+
+#: The dtype and the extents of an array of a call.
+Lying = tuple[np.dtype, tuple[Poly, ...]]
+
+
+@dataclass(frozen=True)
+class UfuncLoop:
+    """The inner loop of a ufunc of one of NumPy's C modules, run over stacks of its operands. `axis`: where the axis of
+    vectors lies, which stands last otherwise. `says_invalid`: it tells by the flag of invalid operations that NumPy raises."""
+
+    module: str
+    name: str
+    signature: str
+    operands: tuple[Place, ...]
+    says_invalid: bool = False
+    axis: int | None = None
+    norm: str = ""  # the factor is one part of the length, or of its root: "forward", "ortho"
+    odd_name: str = ""  # of the ufunc for an odd length of the first operand's last axis, where that is another one
+
+
+@dataclass(frozen=True)
+class SortLoop:
+    """The function by which NumPy sorts elements of a dtype, or finds their order, run on each row along an axis."""
+
+    to: Place
+    source: Place
+    axis: int
+    kind: str
+    finds_order: bool = False
+
+
+@dataclass(frozen=True)
+class Copying:
+    """An array's elements, as those of another dtype. `upper`: those below the diagonal of a matrix are 0, and what it has
+    more rows than there is room for is left out."""
+
+    to: Place
+    source: Place
+    upper: bool = False
+
+
+@dataclass(frozen=True)
+class InC:
+    """A call as steps that machine code takes by C pointers: what NumPy's Python code does around them, to the bit. `temps`:
+    arrays that they need, row after row. Where a step finds something unusual, NumPy itself is called."""
+
+    steps: tuple[UfuncLoop | SortLoop | Copying, ...]
+    temps: tuple[Lying, ...] = ()
+
+
+def in_double(dtype: np.dtype) -> np.dtype:
+    """The dtype of double precision of the same kind."""
+    return np.dtype("c16" if dtype.kind == "c" else "f8")
 
 
 class Library(Operation, family=True):
@@ -21,6 +82,10 @@ class Library(Operation, family=True):
     exact: ClassVar[bool] = False
     library: ClassVar[str] = "NumPy"  # whose code it is, as the report names it
     may_fail: ClassVar[bool] = True  # a run may find it raising, or interrupted in Python
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        """The same by C pointers, for arrays with elements; None: by `numpy` alone."""
+        return None
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         """The types of the results. Raises what NumPy raises for operands it refuses."""

@@ -58,6 +58,9 @@ class Eigh(Hermitian):
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.eigh(a, "L" if self.lower else "U"))
 
+    def loop(self) -> tuple[str, str]:
+        return "eigh_lo" if self.lower else "eigh_up", "(m,m)->(m),(m,m)"
+
     def flops(self, m: int, n: int) -> float:
         return 9 * n**3
 
@@ -83,6 +86,9 @@ class Eigvalsh(Hermitian):
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.eigvalsh(a, "L" if self.lower else "U")
+
+    def loop(self) -> tuple[str, str]:
+        return "eigvalsh_lo" if self.lower else "eigvalsh_up", "(m,m)->(m)"
 
     def flops(self, m: int, n: int) -> float:
         return 4 / 3 * n**3

@@ -13,11 +13,12 @@ from jitlab.ops.build_nodes import apply, cast
 from jitlab.ops.elementwise.arithmetic import Real, add, multiply, subtract
 from jitlab.ops.layout.concatenation import concatenate, part_view
 from jitlab.ops.layout.creation import Eye, Tri, zeros
-from jitlab.ops.library_operations import call, results_of
+from jitlab.ops.library_operations import Copying, InC, Lying, UfuncLoop, call, in_double, results_of
 from jitlab.ops.registry import rule
 
 from .linear_systems import (
     HERMITIAN,
+    LAPACK,
     SYMMETRIC,
     A,
     MatrixLibrary,
@@ -49,6 +50,9 @@ class Cholesky(MatrixLibrary):
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.cholesky(a, upper=self.upper)
+
+    def loop(self) -> tuple[str, str]:
+        return "cholesky_up" if self.upper else "cholesky_lo", "(m,m)->(m,m)"
 
     def flops(self, m: int, n: int) -> float:
         return n**3 / 3
@@ -86,6 +90,11 @@ class Qr(MatrixLibrary):
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.qr(a, "complete" if self.complete else "reduced"))
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        if self.complete:
+            return None  # which of NumPy's functions it is depends on which extent is more
+        return _by_reflectors(outs[0], outs[1], ins[0])
 
     def flops(self, m: int, n: int) -> float:
         return 4 * m * n * min(m, n)
@@ -126,6 +135,9 @@ class QrTriangle(MatrixLibrary):
     def numpy(self, a: Any) -> Any:
         return np.linalg.qr(a, "r")
 
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return _by_reflectors(None, outs[0], ins[0])
+
     def flops(self, m: int, n: int) -> float:
         return 2 * m * n * min(m, n)
 
@@ -156,6 +168,22 @@ class QrRaw(MatrixLibrary):
         rows, columns = a.shape[-2:]
         stack = a.shape[:-2]
         return ArrayType((*stack, columns, rows), a.dtype), ArrayType((*stack, least(rows, columns)), a.dtype)
+
+
+def _by_reflectors(q: Lying | None, r: Lying, matrix: Lying) -> InC:
+    """As NumPy does it: LAPACK leaves r and reflectors in a copy of the matrix, from which q is made."""
+    (dtype, extents), (*stack, k, _) = matrix, r[1]
+    wide, is_cast = in_double(dtype), dtype != in_double(dtype)
+    copy, reflectors = ("temp", 0), ("temp", 1)
+    temps: list[Lying] = [(wide, extents), (wide, (*stack, k))]
+    steps: list[Any] = [Copying(copy, ("in", 0)), UfuncLoop(LAPACK, "qr_r_raw", "(m,n)->(p)", (copy, reflectors), True)]
+    if q is not None:
+        made = ("temp", 2) if is_cast else ("out", 0)
+        steps.append(UfuncLoop(LAPACK, "qr_reduced", "(m,n),(k)->(m,k)", (copy, reflectors, made), True))
+        if is_cast:
+            temps.append((wide, q[1]))
+            steps.append(Copying(("out", 0), made))
+    return InC((*steps, Copying(("out", 0 if q is None else 1), copy, upper=True)), tuple(temps))
 
 
 def _half_lower(x: Node) -> Node:

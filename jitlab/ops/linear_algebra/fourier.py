@@ -23,7 +23,7 @@ from jitlab.ops.elementwise.comparison import Greater
 from jitlab.ops.layout import concatenation
 from jitlab.ops.layout.creation import Range
 from jitlab.ops.layout.views import expand_dims
-from jitlab.ops.library_operations import Library
+from jitlab.ops.library_operations import Copying, InC, Library, Lying, UfuncLoop, in_double
 from jitlab.ops.numpy_api.arguments import as_axis, as_count, node, operand, refuse
 from jitlab.ops.registry import rule
 
@@ -41,6 +41,24 @@ class Transform(Library, family=True):
 
     library: ClassVar[str] = "FFT"
     axis: int
+
+    def loop(
+        self, name: str, signature: str, norm: Norm, outs: Sequence[Lying], ins: Sequence[Lying], odd_name: str = ""
+    ) -> InC | None:
+        """One loop of NumPy's; `norm` as of the forward direction. Where nothing is scaled, NumPy multiplies by an int, which
+        takes the loop of double precision; half precision it casts first."""
+        (source, extents), (to, made) = ins[0], outs[0]
+        if any(dtype.char not in "dfDF" for dtype in (source, to)):
+            return None
+        places = ("in", 0), ("factor", 0), ("out", 0)
+        is_cast = norm == "backward" and source.char in "fF"
+        if is_cast:
+            places = ("temp", 0), ("factor", 0), ("temp", 1)
+        loop = UfuncLoop("numpy.fft._pocketfft_umath", name, signature, places, axis=self.axis, norm=norm, odd_name=odd_name)
+        if not is_cast:
+            return InC((loop,))
+        temps = (in_double(source), extents), (in_double(to), made)
+        return InC((Copying(("temp", 0), ("in", 0)), loop, Copying(("out", 0), ("temp", 1))), temps)
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         longest = max(out.size, types[0].size, key=int)
@@ -66,6 +84,11 @@ class Fft(Transform):
     def numpy(self, x: Any) -> Any:
         return (np.fft.ifft if self.inverse else np.fft.fft)(x, axis=self.axis, norm=self.norm)
 
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        if self.inverse:
+            return self.loop("ifft", "(m),()->(n)", ADJOINT[self.norm], outs, ins)
+        return self.loop("fft", "(n),()->(m)", self.norm, outs, ins)
+
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return (types[0].with_dtype(_dtype_of("fft", types[0].dtype)),)
 
@@ -88,6 +111,9 @@ class Rfft(Transform):
 
     def numpy(self, x: Any) -> Any:
         return np.fft.rfft(x, axis=self.axis, norm=self.norm)
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return self.loop("rfft_n_even", "(n),()->(m)", self.norm, outs, ins, "rfft_n_odd")
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         (x,) = types
@@ -118,6 +144,9 @@ class Irfft(Transform):
 
     def numpy(self, x: Any) -> Any:
         return np.fft.irfft(x, self._length(x.shape[self.axis]), self.axis, self.norm)
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return self.loop("irfft", "(m),()->(n)", ADJOINT[self.norm], outs, ins)
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         (x,) = types

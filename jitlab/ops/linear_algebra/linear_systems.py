@@ -36,7 +36,7 @@ from jitlab.ops.elementwise.arithmetic import (
     zero_like,
 )
 from jitlab.ops.layout.views import expand_dims, reshape, squeeze, transpose
-from jitlab.ops.library_operations import Library, call, results_of
+from jitlab.ops.library_operations import Copying, InC, Library, Lying, Place, UfuncLoop, call, in_double, results_of
 from jitlab.ops.numpy_api.arguments import node
 from jitlab.ops.registry import rule
 
@@ -48,12 +48,23 @@ SYMMETRIC = A @ A.T
 HERMITIAN = (A + 0.5j * B @ B.T[:, ::-1]) @ np.conj(A + 0.5j * B @ B.T[:, ::-1]).T
 FLOAT64 = np.dtype("f8")
 
+#: Where NumPy has its loops over matrices.
+LAPACK = "numpy.linalg._umath_linalg"
+
 
 class MatrixLibrary(Library, family=True):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
     library: ClassVar[str] = "LAPACK"
     may_raise: ClassVar[bool] = True  # LinAlgError
+
+    def loop(self) -> tuple[str, str] | None:
+        """The ufunc of NumPy's that is the whole operation, and its signature."""
+        return None
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        loop = self.loop()
+        return None if loop is None else by_lapack([loop], outs, ins, says_invalid=self.may_raise)
 
     def flops(self, m: int, n: int) -> float:
         return 2 / 3 * m * n * min(m, n)
@@ -64,6 +75,29 @@ class MatrixLibrary(Library, family=True):
         work = (4 if x.dtype.kind == "c" else 1) * stack * self.flops(int(x.shape[-2]), int(x.shape[-1]))
         written = sum(t.nbytes for t in self.results(*types))
         return Cost(int(work), sum(t.nbytes for t in types), written)
+
+
+def by_lapack(
+    loops: Sequence[tuple[str, str]], outs: Sequence[Lying], ins: Sequence[Lying], *, says_invalid: bool = True
+) -> InC:
+    """The loops one after the other, of the operands and the results, which NumPy has in double precision whatever they are."""
+    before: list[Copying] = []
+    after: list[Copying] = []
+    temps: list[Lying] = []
+    places: list[Place] = []
+    for kind, arrays in (("in", ins), ("out", outs)):
+        for number, (dtype, extents) in enumerate(arrays):
+            if dtype == in_double(dtype):
+                places.append((kind, number))
+                continue
+            places.append(("temp", len(temps)))
+            temps.append((in_double(dtype), extents))
+            if kind == "in":
+                before.append(Copying(places[-1], (kind, number)))
+            else:
+                after.append(Copying((kind, number), places[-1]))
+    steps = [UfuncLoop(LAPACK, name, signature, tuple(places), says_invalid) for name, signature in loops]
+    return InC((*before, *steps, *after), tuple(temps))
 
 
 class Solve(MatrixLibrary):
@@ -80,6 +114,9 @@ class Solve(MatrixLibrary):
 
     def numpy(self, *arrays: Any) -> Any:
         return np.linalg.solve(*arrays)
+
+    def loop(self) -> tuple[str, str]:
+        return "solve", "(m,m),(m,n)->(m,n)"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         a, b = types
@@ -114,6 +151,12 @@ class Inv(MatrixLibrary):
             return np.full_like(a, np.nan)
         return np.stack([self.numpy(one) for one in a])
 
+    def loop(self) -> tuple[str, str]:
+        return "inv", "(m,m)->(m,m)"
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return by_lapack([self.loop()], outs, ins)
+
     def flops(self, m: int, n: int) -> float:
         return 2 * m * m * n
 
@@ -146,6 +189,9 @@ class Det(MatrixLibrary):
     def numpy(self, a: Any) -> Any:
         return np.linalg.det(a)
 
+    def loop(self) -> tuple[str, str]:
+        return "det", "(m,m)->()"
+
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         (a,) = types
         return (ArrayType(a.shape[:-2], a.dtype),)
@@ -167,6 +213,9 @@ class SlogDet(MatrixLibrary):
 
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.slogdet(a))
+
+    def loop(self) -> tuple[str, str]:
+        return "slogdet", "(m,m)->(),()"
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         (a,) = types

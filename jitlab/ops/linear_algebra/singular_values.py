@@ -58,6 +58,11 @@ class Svd(MatrixLibrary):
     def numpy(self, a: Any) -> Any:
         return tuple(np.linalg.svd(a, full_matrices=self.full, hermitian=self.hermitian))
 
+    def loop(self) -> tuple[str, str] | None:
+        if self.hermitian:
+            return None
+        return ("svd_f", "(m,n)->(m,m),(p),(n,n)") if self.full else ("svd_s", "(m,n)->(m,p),(p),(p,n)")
+
     def flops(self, m: int, n: int) -> float:
         return 22 * m * n * min(m, n)
 
@@ -106,6 +111,9 @@ class SvdVals(MatrixLibrary):
 
     def numpy(self, a: Any) -> Any:
         return np.linalg.svd(a, compute_uv=False, hermitian=self.hermitian)
+
+    def loop(self) -> tuple[str, str] | None:
+        return None if self.hermitian else ("svd", "(m,n)->(p)")
 
     def flops(self, m: int, n: int) -> float:
         return 8 / 3 * m * n * min(m, n)

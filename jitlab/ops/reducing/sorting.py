@@ -16,7 +16,7 @@ from jitlab.ops.elementwise.arithmetic import select as choose
 from jitlab.ops.layout.creation import fill
 from jitlab.ops.layout.indexing import Gather, positions_along, read_index
 from jitlab.ops.layout.views import expand_dims, reshape, transpose
-from jitlab.ops.library_operations import Library, call
+from jitlab.ops.library_operations import InC, Library, Lying, SortLoop, call
 from jitlab.ops.numpy_api.arguments import along, as_axes, as_axis, flattened, node, nodes, refuse
 from jitlab.ops.numpy_api.rules_reductions import flag
 from jitlab.ops.registry import rule, update
@@ -60,6 +60,9 @@ class Sort(Ordered):
     def numpy(self, *arrays: Any) -> Any:
         return np.sort(arrays[0], axis=self.axis, kind=self.kind)  # type: ignore[call-overload]
 
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return InC((SortLoop(("out", 0), ("in", 0), self.axis, self.kind),))
+
     def order(self, x: Node) -> Node:
         return apply(ArgSort(self.axis, "stable"), x)
 
@@ -89,6 +92,9 @@ class ArgSort(Positions):
 
     def numpy(self, *arrays: Any) -> Any:
         return np.argsort(arrays[0], axis=self.axis, kind=self.kind)  # type: ignore[arg-type]
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
+        return InC((SortLoop(("out", 0), ("in", 0), self.axis, self.kind, finds_order=True),))
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

@@ -45,7 +45,7 @@ class CEntry(Entry):
         self._keep = [(launcher.code, launcher.constants) for launcher in launchers]
 
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
-        entry = EntryCode(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
+        entry = EntryCode(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), numpy_api())
         code = entry.code
         loaded = _loaded(code.text("warm"))
         table = np.array(code.words, np.int64).tobytes()
@@ -151,7 +151,7 @@ def layout_is_known() -> bool:
         return False
     array = np.zeros((3, 5), np.float32)
     try:
-        api = _api()
+        api = numpy_api()
     except (AttributeError, ValueError):
         return False
 
@@ -177,7 +177,7 @@ def _holds_its_value(scalar: Any) -> bool:
     return bool(ctypes.string_at(id(scalar) + HEAD, scalar.itemsize) == scalar.tobytes())
 
 
-def _api() -> Any:
+def numpy_api() -> Any:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(

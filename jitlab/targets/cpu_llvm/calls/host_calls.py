@@ -9,14 +9,20 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.ir.programs.program import Call, Program, walk
 from jitlab.ops.random_draws import Draw, c_function
 from jitlab.support import locks
+from jitlab.support.later import Later
 from jitlab.support.transactions import quietly
+
+if TYPE_CHECKING:
+    from jitlab.targets.cpu_llvm.libraries import call_records
+else:
+    call_records = Later("jitlab.targets.cpu_llvm.libraries.call_records")
 
 _Function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -28,10 +34,11 @@ MOST_KEPT = 64
 
 
 def call_sites(program: Program) -> list[int]:
-    """The number of each of the program's calls, in their order; of a draw the address of its C function."""
+    """The number of each of the program's calls, in their order; of a draw the address of its C function, and of what goes by C
+    pointers that of its record."""
     found = {s.number: s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, Call)}
     return [
-        c_function(op.function) if isinstance(op, Draw) else _number_of(op, found.get(number))
+        c_function(op.function) if isinstance(op, Draw) else _word_of(op, found.get(number))
         for number, op in enumerate(program.calls)
     ]
 
@@ -47,9 +54,15 @@ def address() -> int:
     return ctypes.cast(_function, ctypes.c_void_p).value or 0
 
 
-def _number_of(op: Any, call: Call | None) -> int:
+def _word_of(op: Any, call: Call | None) -> int:
     if call is None:  # written for a body that was thrown away
         return -1
+    steps = call_records.steps_of(op, call)
+    number = _number_of(op, call)
+    return number if steps is None else call_records.address_of_record(number, call, steps)
+
+
+def _number_of(op: Any, call: Call) -> int:
     arrays = tuple((b.dtype, len(extents)) for b, extents in zip((*call.outs, *call.ins), call.extents, strict=True))
     site = (op, arrays, len(call.outs))
     with locks.Released(_lock), _lock:

@@ -51,9 +51,13 @@ from jitlab.targets.llvm.vector_emitter import VectorEmitter
 from .reductions import Reductions
 
 if TYPE_CHECKING:
+    from jitlab.targets.cpu_llvm.libraries import call_records, step_writer
+
     from . import drawing
 else:
     drawing = Later(f"{__package__}.drawing")
+    call_records = Later("jitlab.targets.cpu_llvm.libraries.call_records")
+    step_writer = Later("jitlab.targets.cpu_llvm.libraries.step_writer")
 
 GEMM = {np.dtype("f4"): "sgemm", np.dtype("f8"): "dgemm"}
 
@@ -437,6 +441,14 @@ class PhaseWriter(Reductions):
         if isinstance(op := self.layout.program.calls[s.number], Draw):
             drawing.write_draw(self, s, op)
             return
+        steps = call_records.steps_of(op, s)
+        if steps is None:
+            self._call_from_python(s, self.slot(self.layout.calls + s.number))
+            return
+        writer = step_writer.StepWriter(self, s, steps)
+        writer.write(lambda: self._call_from_python(s, writer.word(call_records.NUMBER)))
+
+    def _call_from_python(self, s: Call, operation: str) -> None:
         fn = self.fn
         words: list[str] = []
         for buffer, extents in zip((*s.outs, *s.ins), s.extents, strict=True):
@@ -446,7 +458,7 @@ class PhaseWriter(Reductions):
         table = fn.alloca(f"[{len(words) + 1} x i64]", 8)
         for k, word in enumerate([*words, "0"]):
             fn.emit(f"store i64 {word}, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {k}')}")
-        function, operation = self.slot(self.layout.CALL, "ptr"), self.slot(self.layout.calls + s.number)
+        function = self.slot(self.layout.CALL, "ptr")
         fn.emit(f"call void {function}(i64 {operation}, ptr {table})")
         status = fn.instr(f"load i64, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {len(words)}')}")
         self.fail_if(fn.instr(f"icmp ne i64 {status}, 1"), s.code)
