@@ -64,8 +64,8 @@ def changed(change: Callable[[Any], Any], x: Any) -> Any:
 
 
 def like(kind: Any, items: Iterable[Any]) -> Any:
-    """A list or tuple of a class, of these items."""
-    return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    """A list or tuple of a class, of these items: a named tuple's class may make them of others."""
+    return tuple.__new__(kind, items) if hasattr(kind, "_fields") else kind(items)
 
 
 def _items(x: Any) -> Iterable[Any]:

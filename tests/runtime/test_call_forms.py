@@ -5,6 +5,7 @@ import gc
 import sys
 import threading
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -634,3 +635,56 @@ def test_a_trace_that_c_answers_is_not_the_first_to_be_forgotten(warm_jit, monke
         compiled.otherwise(np.ones(n))
     assert not any(trace.costs.native_calls for trace, _ in compiled.traced._recent.values())
     same(compiled.traced(X), X + len(X))
+
+
+# ---- named tuples
+
+
+class Pair(NamedTuple):
+    first: np.ndarray
+    second: object
+
+
+class Halved(NamedTuple("Halved", [("total", float), ("rest", object)])):
+    """One that holds other items than it is made of."""
+
+    def __new__(cls, total, rest):
+        return super().__new__(cls, total / 2, rest)
+
+
+def of_qr(x):
+    return np.linalg.qr(x)
+
+
+def of_svd(x):
+    return np.linalg.svd(x)
+
+
+def of_ours(x):
+    return Pair(x * 2, (Pair(x + 1, None), [x + 1]))
+
+
+def halves(x):
+    return Halved(x.sum(), Halved(x.max(), x * 2))
+
+
+@pytest.mark.parametrize("function", [of_qr, of_svd, of_ours, halves])
+def test_named_tuples_are_given(warm, function):
+    f = warm(function, np.eye(3))
+    for n in range(3):
+        x = np.arange(9.0).reshape(3, 3) + n * np.eye(3)
+        result, wanted = f.fast(x), function(x)
+        same(result, wanted)
+        assert result._fields == wanted._fields
+
+
+def test_named_tuples_without_python_hold_no_memory(warm):
+    x = np.arange(4.0)
+    f = warm(of_ours, x)
+    kept = weakref.ref(f.fast(x).first)
+    gc.collect()
+    assert kept() is None
+    before = sys.getrefcount(Pair)
+    for _ in range(100):
+        f.fast(x)
+    assert sys.getrefcount(Pair) <= before + 1

@@ -32,6 +32,7 @@ from jitlab.ops.layout.views import Reshape, View, transpose_view
 from jitlab.ops.layout.windows import Windows
 from jitlab.ops.leaf_operations import Constant, Parameter
 from jitlab.ops.random_draws import Address, States, generators_of, random_states
+from jitlab.support.containers import like
 from jitlab.support.lazy_dataclass import dataclass
 
 from .leaving import keeps_a_recording, plain_value
@@ -735,8 +736,11 @@ def _told(build: Build, leaf_of: Callable[[Any], int]) -> Any:
         return Argument(leaf_of(build.code))
     if isinstance(build, _Leaf) and build.is_plain:
         return Argument(leaf_of(build.input)) if build.input >= 0 else Output(build.output, build.is_scalar, build.number)
-    if isinstance(build, _Container) and build.slot is None and build.kind in (tuple, list, dict):
-        return Packed(build.kind, tuple(_told(item, leaf_of) for item in build.items), tuple(build.keys or ()))
+    if isinstance(build, _Container) and build.slot is None:
+        is_named = isinstance(build.kind, functools.partial) and build.kind.func is like
+        kind: Any = build.kind.args[0] if isinstance(build.kind, functools.partial) else build.kind
+        if is_named or kind in (tuple, list, dict):
+            return Packed(kind, tuple(_told(item, leaf_of) for item in build.items), tuple(build.keys or ()))
     raise Undescribed("machine code does not make such a result")
 
 
@@ -755,8 +759,10 @@ class Found:
 def _kind(x: Any) -> Callable[[Any], Any]:
     """What makes a container like `x`."""
     kind = type(x)
-    if kind is slice or hasattr(kind, "_fields"):
-        return lambda items: kind(*items)
+    if kind is slice:
+        return lambda items: slice(*items)
+    if hasattr(kind, "_fields"):
+        return functools.partial(like, kind)
     if isinstance(x, dict) and kind is not dict:
         return functools.partial(_mapping, kind, x.default_factory if hasattr(x, "default_factory") else None)
     return kind

@@ -135,7 +135,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Packed:
-    """A new tuple, list or dict of others."""
+    """A new tuple, list or dict of others, or a named tuple of a class."""
 
     kind: type
     items: tuple[Any, ...]

@@ -244,7 +244,8 @@ class EntryCode:
         return result
 
     def _packed(self, gives: Packed) -> str:
-        code, kind = self.code, gives.kind.__name__.capitalize()
+        code, is_named = self.code, gives.kind not in (tuple, list, dict)
+        kind = "Tuple" if is_named else gives.kind.__name__.capitalize()
         pack = self._owns(code.call(f"Py{kind}_New", *(() if gives.kind is dict else (f"i64 {len(gives.items)}",))))
         for number, item in enumerate(gives.items):
             value = self._value(item)
@@ -254,7 +255,17 @@ class EntryCode:
             else:
                 self.owned.remove(value)
                 code.call(f"Py{kind}_SetItem", f"ptr {pack}", f"i64 {number}", f"ptr {value}")
-        return pack
+        if not is_named:
+            return pack
+        given = code.room("[2 x ptr]")
+        for number, value in enumerate((code.object(gives.kind), pack)):
+            code.lines.append(f"  store ptr {value}, ptr {code.new(f'getelementptr ptr, ptr {given}, i64 {number}')}")
+        made = self._owns(
+            code.call("PyObject_Vectorcall", f"ptr {code.object(tuple.__new__)}", f"ptr {given}", "i64 2", "ptr null")
+        )
+        self.owned.remove(pack)
+        code.call("Py_DecRef", f"ptr {pack}")
+        return made
 
 
 def _bytes(result: Result) -> int:
