@@ -1,6 +1,6 @@
 """What people call: `function`, and the stages behind it.
 
-Parts, in the order of the data: settling, kept_decisions, functions, gpu_calls, gpu_direct, stitched, deciding_cells,
+Parts, in the order of the data: settling, kept_decisions, functions, gpu_calls, stitched, deciding_cells,
 defined_again, size_families, control_functions, host_callbacks, printing, retraces, explaining, check, whatif, practice.
 """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -18,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from jitlab import errors
-from jitlab.api import gpu_direct
-from jitlab.api.functions.native_entry import class_of
-from jitlab.runtime.executable import on_device
+from jitlab.api.functions.native_entry import class_of, form_of_call, form_of_traced, put_in_front
+from jitlab.runtime.executable import Executable, on_device
 from jitlab.support.containers import CONTAINERS, changed, leaves, mapped
 from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, placement
 
@@ -43,13 +43,6 @@ def among(values: Any) -> bool:
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a call with such arguments gives: arrays where they were computed, of the class of the arguments."""
     companion = _companion(function)
-    form = gpu_direct.form_of(args) if not kwargs and gpu_direct.is_free() else None
-    if form is not None:
-        direct = companion.direct.get(form)
-        if direct is not None:
-            found = direct(gpu().device, args)
-            if found is not None:
-                return found
     call = _Call()
     values, options = call.standing((args, kwargs))
     recorded = companion.experimental_get_tracing_count()
@@ -60,10 +53,6 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         _here.call = outer
         call.ended()
     given = call.given(result)
-    if form is not None and form not in companion.direct and companion.takes_short_ways:
-        if len(companion.direct) >= gpu_direct.MOST_FORMS:
-            companion.direct.clear()
-        companion.direct[form] = gpu_direct.made_for(companion, values)
     del result, values, options
     call.copies, call.known = {}, {}
     if companion.experimental_get_tracing_count() != recorded:
@@ -230,8 +219,7 @@ class _ForGpu:
     name: str
     python_function: Callable[..., Any]
     _signature: Any
-    direct: dict[tuple[Any, ...], gpu_direct.Direct | None]  # by form of call
-    takes_short_ways: bool  # its traces are not guarded by what its Python reads: that was fixed when it was traced
+    outer: Callable[[], Any]  # gives the function that is called
 
     def _compiled(self, trace: Any) -> Callable[[Sequence[Any]], list[Any]]:
         what = (
@@ -244,13 +232,33 @@ class _ForGpu:
             raise TypeError(f"{self.name} {what}, which is not done for arrays in the GPU's memory: pass what to_numpy() gives")
         run = super()._compiled(trace)  # type: ignore[misc]
         trace.shared, trace.rows = [], []  # `_run` sees to it that each result has memory of its own
-        trace.next_entry = sys.maxsize  # C has no part in it
         if trace.effects:
             trace.given = partial(_given, trace.given)
         return partial(_run, run)
 
     def _is_of_gpu(self, args: Any, kwargs: Any) -> bool:
         return False  # what stands for them is NumPy's
+
+    def _add_entry(self, trace: Any, args: Any, kwargs: Any, leaves: Sequence[Any]) -> None:
+        """A C function in front of the function that is called, for such calls of `jl.function`."""
+        trace.next_entry *= 2
+        function: Any = self.outer()
+        warm, form = _warm(trace, form_of_traced(self, trace, args, kwargs, leaves), leaves)  # type: ignore[arg-type]
+        if function is not None and warm is not None:
+            counter = put_in_front(function, class_of(function).__call__, trace, form, warm, MOST_FORMS)
+            if counter is not None:
+                self._counters.append(counter)  # type: ignore[attr-defined]
+
+    def _served_by_c(self, args: Any, kwargs: Any) -> None:
+        """The same for `jl.jit`."""
+        trace, function = self._last, self.outer()  # type: ignore[attr-defined]
+        if trace is None or function is None or trace.costs.calls < trace.next_entry:
+            return
+        trace.next_entry *= 2
+        form, inputs = form_of_call(self, trace, args, kwargs, float_values=True)  # type: ignore[arg-type]
+        warm, form = _warm(trace, form, inputs)
+        if warm is not None:
+            function.in_front.put(function, trace, form, warm, MOST_FORMS, is_there=True)
 
     def _refuse_python(self, call: Any, refusal: Any) -> None:
         if (
@@ -270,6 +278,20 @@ class _ForGpu:
         self._refuse_python(call if len(call) == 2 and type(call[1]) is dict else self._signature.call_form(call), refusal)
 
 
+#: C functions in front of a function, at most.
+MOST_FORMS = 16
+
+
+def _warm(trace: Any, form: Any, inputs: Sequence[Any]) -> tuple[Any, Any]:
+    """What answers calls of a form, all of whose arrays stand for some that lie there; (None, None): nothing."""
+    arrays = [x for x in inputs if type(x) is np.ndarray]
+    if form is None or trace.effects or not isinstance(trace.executable, Executable):
+        return None, None
+    if not arrays or any(stood_for(x) is None for x in arrays):
+        return None, None
+    return trace.executable.warm(form, None, is_there=True), form
+
+
 @cache
 def _kind(of: Any) -> Any:
     return type(of.__name__, (_ForGpu, of), {})
@@ -287,7 +309,7 @@ def _companion(function: Any) -> Any:
         else:
             kind = type(function)
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
-        made.direct, made.takes_short_ways = {}, options is None
+        made.outer = weakref.ref(function)
         made.ledger.made = function.ledger.made  # it is no function of its own
         known = vars(function)["_for_gpu"] = made
     return known

@@ -527,12 +527,14 @@ class Executable:
         later = clusters[clusters.index(cluster) + 1 :]
         return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
 
-    def warm(self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True) -> Entry | None:
+    def warm(
+        self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True, is_there: bool = False
+    ) -> Entry | None:
         """A way to run this trace without Python, or None when it has to go through Python.
 
         For plans of clusters alone, of calls of this form; `arguments`: of one, None: all of them lie row by row. What the form
         writes is stored where it lies, as in `run_in_place`, where nothing can fail. `tells_call`: the entry answers for the
-        whole function when somebody records its calls.
+        whole function when somebody records its calls; `is_there`: its arrays lie in the device's memory, as results will.
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
@@ -542,8 +544,10 @@ class Executable:
         if any(n.op.is_parameter for n in graph.outputs):
             return None
         target = self.only_target
-        if target is None or self._others:
+        if target is None or bool(self._others) is not is_there:
             return None
+        if is_there and not self._variants:  # its calls were served otherwise
+            self._compile_in_rows()
         device, in_place = target.device, bool(form.writes) and self._may_fail is False
         values = {} if arguments is None else dict(zip(graph.parameters, map(device.array, arguments), strict=True))
         variants = []

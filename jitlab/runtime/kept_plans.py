@@ -49,10 +49,12 @@ class FromDisk(Late):
         finally:
             self._given = None
 
-    def warm(self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True) -> Entry | None:
+    def warm(
+        self, form: CallForm, arguments: Sequence[Any] | None, tells_call: bool = True, is_there: bool = False
+    ) -> Entry | None:
         if not self._variants:  # its calls were served otherwise
             self._compile_in_rows()
-        return super().warm(form, arguments, tells_call)
+        return super().warm(form, arguments, tells_call, is_there)
 
 
 def found(graph: Graph, options: Options, target: Target) -> tuple[Served, tuple[str, ...]] | None:

@@ -45,7 +45,11 @@ class Fake:
         self.current, self.stack = 0, []
         self.queue, self.steps = [], 0
         self.blocks, self.pooled = {}, 0  # address -> memory; bytes that were freed and are kept
-        self.kernels, self.modules = {}, {}
+        self.kernels, self.modules, self.names = {}, {}, []
+        self.native = {  # what C code calls
+            b"cuLaunchKernel": ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * 11)(self._launched),
+            b"cuCtxGetCurrent": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int64))(self._told_current),
+        }  # fmt: skip
         self.loaded = []  # the images of modules, in order
         self.waits = []  # (stream, event's stream)
         self.lock = threading.RLock()
@@ -176,7 +180,19 @@ class Fake:
         return Result.CUDA_SUCCESS, len(self.loaded) - 1
 
     def cuModuleGetFunction(self, module, name):
-        return Result.CUDA_SUCCESS, name.decode()
+        self.names.append(name.decode())
+        return Result.CUDA_SUCCESS, len(self.names) - 1
+
+    def cuGetProcAddress(self, name, version, flags):
+        return Result.CUDA_SUCCESS, ctypes.cast(self.native[name], ctypes.c_void_p).value, 0
+
+    def _launched(self, *given):
+        words = [ctypes.c_int32(x).value for x in given[1:8]]
+        return int(self.api.cuLaunchKernel(given[0], *words, *given[8:])[0])
+
+    def _told_current(self, where):
+        where[0] = self.current
+        return 0
 
     def cuModuleUnload(self, module):
         del self.modules[module]
@@ -184,7 +200,7 @@ class Fake:
 
     def cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
         assert stream == STREAM and (gz, bz, shared, extra) == (1, 1, 0, 0)
-        kernel = self.kernels[function]
+        kernel = self.kernels[self.names[function]]
         count = kernel.__code__.co_argcount
         pointers = (ctypes.c_void_p * count).from_address(parameters)
         values = [ctypes.c_int64.from_address(pointer).value for pointer in pointers]  # read before the call returns

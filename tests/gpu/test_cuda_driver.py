@@ -15,6 +15,7 @@ from jitlab.config import config
 from jitlab.errors import DeviceError, DeviceLost, InternalError
 from jitlab.targets.gpu_cuda import cuda_driver
 from jitlab.targets.gpu_cuda.device_array import GpuMemory
+from jitlab.targets.gpu_cuda.device_blocks import MOST_BYTES
 from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Parameter, Shape2
 from jitlab.targets.gpu_cuda.page_locked import PageLocked
 from tests.gpu.fake_cuda import CONTEXT, OTHER_CONTEXT, STREAM, Fake, Result
@@ -67,14 +68,42 @@ def test_a_kernel_runs_between_the_copies(cuda, driver):
 
 def test_memory_is_freed_behind_what_reads_it(cuda, driver):
     memory = GpuMemory(driver)
-    x = memory.array(np.arange(5.0))
+    large = np.arange(MOST_BYTES // 8 + 1.0)
+    x = memory.array(large)
     y = memory.empty(x.shape, x.dtype)
     driver.copy_within(y.address, x.address, x.nbytes)
     del x
     gc.collect()
     assert len(cuda.blocks) == 2 and cuda.calls["cuMemFreeAsync"] == 1
-    np.testing.assert_array_equal(y.to_numpy(), np.arange(5.0))
+    np.testing.assert_array_equal(y.to_numpy(), large)
     assert len(cuda.blocks) == 1
+
+
+def test_small_blocks_are_kept_for_the_next_array_of_their_size(cuda, driver):
+    memory = GpuMemory(driver)
+    x = memory.array(np.arange(5.0))
+    address = x.address
+    del x
+    gc.collect()
+    assert not cuda.calls["cuMemFreeAsync"] and not driver.held_bytes() and len(cuda.blocks) == 1
+    y = memory.empty((60,), np.dtype("i4"))  # no block that is larger by more than an eighth, or 256 bytes
+    assert y.address == address and cuda.calls["cuMemAllocFromPoolAsync"] == 1 and driver.held_bytes() == 256
+    many = [memory.empty((MOST_BYTES // 16,), np.dtype("f4")) for _ in range(9)]
+    del y, many
+    gc.collect()
+    assert cuda.calls["cuMemFreeAsync"] == 5  # of each size so many bytes are kept
+    driver.trim()
+    assert not cuda.blocks and not cuda.pooled and not driver.held_bytes()
+
+
+def test_kept_blocks_make_room_for_a_large_array(cuda, driver):
+    memory = GpuMemory(driver)
+    for n in range(1, 9):
+        memory.array(np.ones(n << 16))
+    gc.collect()
+    driver.wait()
+    free = cuda.limit - cuda.used() - cuda.pooled
+    assert cuda.used() and memory.empty((free + 1,), np.dtype("u1")).size
 
 
 @pytest.mark.parametrize("size", [
@@ -168,7 +197,7 @@ def test_code_is_kept_on_disk(cuda, folder, monkeypatch):
     monkeypatch.setattr(cuda_driver.ptx, "ptx_of", lambda *given: made.append(given) or ptx_of(*given))
     first = cuda_driver.open_driver()
     module = first.load(TEXT.format("doubled"), [KERNEL])
-    assert module.functions == [("doubled", "doubled")] and len(made) == 1
+    assert [name for name in cuda.names] == ["doubled"] and len(module.functions) == len(made) == 1
     image = cuda.loaded[0]
     assert image.startswith(b"cubin of sm_90") and b".target sm_90" in image
     again = cuda_driver.open_driver()
@@ -384,9 +413,8 @@ def test_threads_share_the_device(cuda, driver):
         thread.start()
     for thread in threads:
         thread.join()
-    driver.wait()
     gc.collect()
-    driver.wait()
+    driver.trim()
     assert not wrong and not cuda.blocks
 
 

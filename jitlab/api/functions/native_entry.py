@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from inspect import Signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from jitlab.runtime import Executable
 from jitlab.support import locks
 from jitlab.support.direct_calls import DirectCalls
 from jitlab.targets.devices import default_target
-from jitlab.targets.target import PlainCall
+from jitlab.targets.target import Entry, PlainCall
 
 from .weak_methods import WeakMethod
 
@@ -52,34 +51,48 @@ def add_entry(
     executable = trace.executable
     if len(function._warm) >= MAX_ENTRIES or not isinstance(executable, Executable):
         return
-    if isinstance(function.python_function, WeakMethod) or trace.guards or trace.same or trace.draws:
+    form = form_of_traced(function, trace, args, kwargs, leaves)
+    if form is None or _known_by(trace, form) in function._forms:
         return
+    warm = executable.warm(form, [leaves[leaf] for leaf in trace.leaves])
+    if warm is not None:
+        put_in_front(function, call, trace, form, warm, MAX_ENTRIES)
+
+
+def form_of_traced(
+    function: Function, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]
+) -> CallForm | None:
+    """The form of a call that a trace of a `function` serves; None where machine code cannot compare it."""
+    if isinstance(function.python_function, WeakMethod):
+        return None
     captured = len(trace.inputs) > len(trace.leaves)
     recording = function._recent.get(id(trace))
-    if captured or recording is None or any(isinstance(t, VariableType) for t in recording.concrete.function_type.tensors()):
-        return
+    if trace.guards or trace.same or trace.draws or captured or recording is None:
+        return None
+    if any(isinstance(t, VariableType) for t in recording.concrete.function_type.tensors()):
+        return None
     described = Described(exact=bool(trace.layouts))
     try:
         values, _ = described.arguments(function._signature.signature, args, kwargs)
         if len(leaves) != len(described.leaves) or any(x is not y for x, y in zip(leaves, described.leaves, strict=True)):
-            return  # what comes is converted first
+            return None  # what comes is converted first
         inputs = tuple(described.first.get(leaf, leaf) for leaf in trace.leaves)
-        form = CallForm(
+        return CallForm(
             len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(inputs.__getitem__),
             distinct=described.distinct(), writes=tuple((inputs[n], output) for n, output in trace.writes),
         )  # fmt: skip
     except Undescribed:
-        return
-    seen = _known_by(trace, form)
-    if seen in function._forms:
-        return
-    warm = executable.warm(form, [leaves[leaf] for leaf in trace.leaves])
-    if warm is None:
-        return
-    counter = ctypes.c_int64(0)
+        return None
+
+
+def put_in_front(
+    function: Function, call: Callable[..., Any], trace: Trace, form: CallForm, warm: Entry, most: int
+) -> ctypes.c_int64 | None:
+    """A C function for calls of this form, which are given the count of those that it answers; None where there is one."""
+    seen, counter = _known_by(trace, form), ctypes.c_int64(0)
     with locks.Released(function._lock), function._lock:  # a thread at a time: the class is this function's own by then
-        if seen in function._forms or len(function._warm) >= MAX_ENTRIES:
-            return
+        if seen in function._forms or len(function._warm) >= most:
+            return None
         otherwise = function._warm[-1][0] if function._warm else _Otherwise(call, function)
         entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
         trace.costs.count_natively(counter)
@@ -91,6 +104,7 @@ def add_entry(
         else:
             type(function).__call__ = entry  # type: ignore[method-assign]
         function._warm = kept
+    return counter
 
 
 def _known_by(trace: Trace, form: CallForm) -> Any:
@@ -140,25 +154,25 @@ class InFront:
         """From now on C answers such calls by this trace, where that can be; while it is not decided that they run compiled,
         only those that are tried so. Gives whether it does."""
         trace.next_entry *= 2
-        given = function._bound_values(args, kwargs)
-        gathered = trace.gather(given)
-        if gathered is None or not self._is_own(function) or len(self._compiled) >= MAX_ENTRIES:
+        executable = trace.executable
+        if not self._is_own(function) or len(self._compiled) >= MAX_ENTRIES or not isinstance(executable, Executable):
             return False
-        try:
-            form = _form_of_call(function._signature.signature, trace, args, kwargs, given, gathered[0])
-        except (Undescribed, NotReplayable):
+        form, inputs = form_of_call(function, trace, args, kwargs)
+        if form is None:
             return False
-        seen = _known_by(trace, form)
-        if seen in self._forms:
+        if _known_by(trace, form) in self._forms:
             return True
-        if not isinstance(trace.executable, Executable):
+        warm = executable.warm(form, inputs)
+        return warm is not None and self.put(function, trace, form, warm, MAX_ENTRIES)
+
+    def put(self, function: Jit, trace: CallTrace, form: CallForm, warm: Entry, most: int, is_there: bool = False) -> bool:
+        """C answers calls of this form from now on; `is_there`: those of arrays in a device's memory, of which nothing has to
+        be decided."""
+        seen, counter = _known_by(trace, form), ctypes.c_int64(0)
+        if not self._is_own(function) or len(self._compiled) >= most or seen in self._forms:
             return False
-        warm = trace.executable.warm(form, gathered[0])
-        if warm is None:
-            return False
-        counter = ctypes.c_int64(0)
         trace.costs.count_natively(counter)
-        decided = trace.stays_compiled or not function._may_settle
+        decided = is_there or trace.stays_compiled or not function._may_settle
         with locks.Released(self._lock), self._lock:
             otherwise = self._compiled[-1] if self._compiled and decided else self._otherwise
             entry, _ = warm.make(events.busy.word, counter, otherwise, function.name)
@@ -273,26 +287,33 @@ def _let_go(reference: weakref.ref[type], kept: list[Any]) -> None:
     kept.clear()
 
 
-def _form_of_call(
-    signature: Signature, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], given: Sequence[Any],
-    found: Sequence[Any],
-) -> CallForm:  # fmt: skip
-    """The form of a call that this trace serves, with these values of its parameters and these inputs."""
-    if trace.draws:
-        raise Undescribed("it draws")
+def form_of_call(
+    function: Jit, trace: CallTrace, args: tuple[Any, ...], kwargs: dict[str, Any], float_values: bool = False
+) -> tuple[CallForm | None, Sequence[Any]]:
+    """The form of a call that a trace of a `jit` serves, and its inputs; None where machine code cannot compare it.
+    `float_values`: floats have these values."""
+    given = function._bound_values(args, kwargs)
+    gathered = trace.gather(given)
+    if gathered is None or trace.draws:
+        return None, ()
+    found = gathered[0]
     described = Described(any_float=True, exact=bool(trace.layouts), receivers=receivers_of(trace.lookup, given))
-    described.float_values = trace.lookup.looks_at_numbers
-    values, marked = described.arguments(signature, args, kwargs)
-    lookup = DescribedLookup(trace.lookup, described, marked)
-    inputs = lookup.inputs_of(found)
-    reads = tuple(lookup.reads)
-    if trace.prints:  # into the stream that there is now, which runs no code of the user's
-        check_stream()
-        reads += (Named(vars(sys), "stdout", Is(sys.stdout)),)
-    return CallForm(
-        len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(lookup.leaf_of), reads,
-        described.distinct(), tuple((inputs[n], output) for n, output in trace.writes),
-    )  # fmt: skip
+    described.float_values = float_values or trace.lookup.looks_at_numbers
+    try:
+        values, marked = described.arguments(function._signature.signature, args, kwargs)
+        lookup = DescribedLookup(trace.lookup, described, marked)
+        inputs = lookup.inputs_of(found)
+        reads = tuple(lookup.reads)
+        if trace.prints:  # into the stream that there is now, which runs no code of the user's
+            check_stream()
+            reads += (Named(vars(sys), "stdout", Is(sys.stdout)),)
+        form = CallForm(
+            len(args), tuple(map(_interned, kwargs)), values, inputs, trace.gives(lookup.leaf_of), reads,
+            described.distinct(), tuple((inputs[n], output) for n, output in trace.writes),
+        )  # fmt: skip
+    except (Undescribed, NotReplayable):
+        return None, ()
+    return form, found
 
 
 def warm_up(trace: Trace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -239,9 +239,13 @@ class Function(Traces):
             return self._run_as_python((args, kwargs), found)
         trace, leaves = found
         if trace.costs.calls + 1 >= trace.next_entry:
-            add_entry(self, Function.__call__, trace, args, kwargs, leaves)
+            self._add_entry(trace, args, kwargs, leaves)
         self._check_bindings(trace)
         return self._perform(trace, (args, kwargs), trace.collect(leaves), (), started)
+
+    def _add_entry(self, trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> None:
+        """A trace is called often: C answers such calls from now on, where that can be."""
+        add_entry(self, Function.__call__, trace, args, kwargs, leaves)
 
     def _found_or_traced(self, values: tuple[Any, ...]) -> tuple[Trace, list[Any]] | Refusal:
         """The trace of a call and its arrays; or why Python has to run it."""

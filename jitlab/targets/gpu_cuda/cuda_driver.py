@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Any, ClassVar, NoReturn
 from weakref import WeakSet
@@ -21,7 +20,8 @@ from jitlab.support import locks
 from jitlab.targets.cpu_llvm import machine
 
 from . import ptx
-from .gpu_driver import Driver, KernelFunction, Module, Shape2
+from .device_blocks import Shelf, Shelves
+from .gpu_driver import MOST_NAMED, Driver, KernelFunction, Module, NativeLaunches, Shape2
 from .page_locked import PageLocked
 
 #: A driver of CUDA 12.0: it has all that is called here.
@@ -36,9 +36,6 @@ LOSSES = frozenset({
 
 #: `wait` asks again and again for so long, then with pauses: of a twentieth of what it has waited, between these.
 SPIN_SECONDS, SHORTEST_PAUSE, LONGEST_PAUSE = 100e-6, 20e-6, 100e-6
-
-#: Kernels that a loss names: those that were launched last.
-MOST_NAMED = 4
 
 
 def open_driver() -> CudaDriver:
@@ -93,7 +90,10 @@ class CudaDriver(Driver):
         self.processors = device.properties.multiprocessor_count
         self._lost: dict[str, str] = {}  # what a DeviceLost says
         self.is_forked = False
-        self._launched: deque[str] = deque(maxlen=MOST_NAMED)  # since the last wait
+        self._recent = (ctypes.c_int64 * (1 + MOST_NAMED))()  # launches since the last wait, and the last ones' numbers
+        self._names: list[str] = []  # of kernels, by number
+        self._stopped = ctypes.c_int64(0)
+        self._shelves = Shelves()
         self._marks: list[Any] = []  # events that nobody uses
         self.stream = int(stream.handle)
         self._context = api.cuCtxGetCurrent()[1]
@@ -102,6 +102,7 @@ class CudaDriver(Driver):
         self._pool = self._new_pool()
         locks.own(self)
         self._buffers: PageLocked | None = None
+        self.native = self._native()
         _opened.add(self)
 
     # ---- calls
@@ -132,7 +133,9 @@ class CudaDriver(Driver):
     def _fail(self, function: str, error: Any) -> NoReturn:
         name = error.name.removeprefix("CUDA_ERROR_")
         if name in LOSSES:
-            kernels = ", ".join(self._launched)
+            launched, *numbers = self._recent
+            kernels = ", ".join(self._names[numbers[n % MOST_NAMED]] for n in range(max(launched - MOST_NAMED, 0), launched))
+            self._stopped.value = 1
             self._lost = {
                 "what": messages.text("gpu.lost", name=self.name, error=name), "hint": messages.text("gpu.lost_cure"),
                 "why": messages.text("gpu.lost_in", kernels=kernels) if kernels else "",
@@ -155,6 +158,9 @@ class CudaDriver(Driver):
         self._call("cuMemPoolSetAttribute", pool, kept, api.cuuint64_t(self.memory_bytes // 4))
         return pool
 
+    def shelf(self, nbytes: int) -> Shelf:
+        return self._shelves.of(nbytes)
+
     def allocate(self, nbytes: int) -> int:
         for is_last in (False, True):
             error, address = self._answer("cuMemAllocFromPoolAsync", nbytes, self._pool, self.stream)
@@ -173,7 +179,7 @@ class CudaDriver(Driver):
     def held_bytes(self) -> int:
         """Of arrays that live."""
         used = self._api.CUmemPool_attribute.CU_MEMPOOL_ATTR_USED_MEM_CURRENT
-        return int(self._call("cuMemPoolGetAttribute", self._pool, used))
+        return int(self._call("cuMemPoolGetAttribute", self._pool, used)) - self._shelves.free_bytes
 
     def free(self, address: int) -> None:
         if sys is None or self._lost or self.is_forked or sys.is_finalizing():  # modules are gone when Python ends
@@ -184,6 +190,7 @@ class CudaDriver(Driver):
             pass  # the next wait says it
 
     def trim(self) -> None:
+        self._shelves.clear(self.free)
         self.wait()
         self._call("cuMemPoolTrimTo", self._pool, 0)
 
@@ -244,10 +251,30 @@ class CudaDriver(Driver):
         return made.encode() + b"\0"
 
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:
-        name, handle = function
+        number, handle = function
         given = parameters if isinstance(parameters, ctypes.Array) else (ctypes.c_uint64 * len(parameters))(*parameters)
-        self._launched.append(name)
+        recent = self._recent
+        recent[1 + recent[0] % MOST_NAMED] = number
+        recent[0] += 1
         self._call("cuLaunchKernel", handle, grid.x, grid.y, 1, block.x, block.y, 1, 0, self.stream, ctypes.addressof(given), 0)
+
+    def _native(self) -> NativeLaunches | None:
+        found = [self._answer("cuGetProcAddress", name, OLDEST_DRIVER, 0) for name in (b"cuLaunchKernel", b"cuCtxGetCurrent")]
+        if any(error or not address for error, address, *_ in found):
+            return None
+        launch, current = (int(address) for _, address, *_ in found)
+        return NativeLaunches(launch, self.stream or 0, current, self._context_address, self._stopped, self._recent)
+
+    def number_of(self, name: str) -> int:
+        """The number that stands for a kernel's name."""
+        with locks.Released(self._lock), self._lock:
+            if name not in self._names:
+                self._names.append(name)
+            return self._names.index(name)
+
+    def native_function(self, function: Any) -> tuple[int, int]:
+        number, handle = function
+        return int(handle), number
 
     # ---- time
 
@@ -257,7 +284,7 @@ class CudaDriver(Driver):
             waited = time.perf_counter() - started
             if waited > SPIN_SECONDS:
                 time.sleep(min(max(waited / 20, SHORTEST_PAUSE), LONGEST_PAUSE))
-        self._launched.clear()
+        self._recent[0] = 0
 
     def is_busy(self) -> bool:
         """Is something of what was enqueued not done? Raises what the device failed with."""
@@ -311,7 +338,7 @@ class Mark:
 
 
 class LoadedModule(Module):
-    """Kernels on the device, each as (name, handle)."""
+    """Kernels on the device, each as (number of its name, handle)."""
 
     def __init__(self, driver: CudaDriver, image: bytes, kernels: Sequence[KernelFunction]) -> None:
         self._module: Any = None
@@ -328,7 +355,10 @@ class LoadedModule(Module):
                 raise InternalError("the GPU's driver takes no kernel of this module", why=why)
             driver._fail("cuModuleLoadDataEx", error)
         self._module = found
-        self.functions = [(k.name, driver._call("cuModuleGetFunction", found, k.name.encode())) for k in kernels]
+        self.functions = []
+        for kernel in kernels:
+            handle = driver._call("cuModuleGetFunction", found, kernel.name.encode())
+            self.functions.append((driver.number_of(kernel.name), handle))
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
@@ -347,6 +377,7 @@ def _after_fork() -> None:
     """A child has no device: what the parent opened is not there."""
     for driver in list(_opened):
         driver.is_forked = True
+        driver._stopped.value = 1
 
 
 if hasattr(os, "register_at_fork"):

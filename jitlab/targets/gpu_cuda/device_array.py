@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 from weakref import ref
@@ -15,6 +15,7 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES
 from jitlab.targets.target import Device
 
+from .device_blocks import Block
 from .dlpack import capsule_of
 from .gpu_driver import Driver
 
@@ -25,21 +26,6 @@ LEGACY_STREAM = 1
 
 #: By which libraries tell of arrays in a GPU's memory.
 INTERFACE = "__cuda_array_interface__"
-
-
-class Block:
-    """Memory of a driver, which gets it back when the last array in it is gone."""
-
-    __slots__ = ("__weakref__", "address", "driver")
-
-    def __init__(self, driver: Driver, nbytes: int) -> None:
-        self.address = 0
-        self.driver = driver
-        self.address = driver.allocate(max(nbytes, 1))
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "address", 0) and not is_finalizing():  # else it was never given, or the process ends
-            self.driver.free(self.address)
 
 
 class _Geometry:
@@ -282,7 +268,7 @@ def _lies_in_rows(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: in
 
 def empty(driver: Driver, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
     """An array whose elements may have any value."""
-    block = Block(driver, math.prod(shape) * dtype.itemsize)
+    block = Block(driver, driver.shelf(math.prod(shape) * dtype.itemsize))
     return DeviceArray(driver, block, block.address, shape, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from jitlab.support.lazy_dataclass import dataclass
+
+from .device_blocks import Shelf
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,28 @@ class Module(ABC):
     functions: Sequence[Any]
 
 
+@dataclass(frozen=True)
+class NativeLaunches:
+    """How C code launches kernels of a driver, by functions at addresses.
+
+    `launch` has the parameters of cuLaunchKernel, and gives 0 or an error; `current` writes the thread's context where it is
+    told (0: there are none), which has to be `context`; where the word `stopped` is not 0, Python has something to say first.
+    `recent`: the number of launches that nobody has waited for, which C code counts, too, then the numbers of the last ones.
+    """
+
+    launch: int
+    stream: int
+    current: int
+    context: int
+    stopped: ctypes.c_int64
+    recent: ctypes.Array[ctypes.c_int64]
+    kept: Any = None  # what the addresses need
+
+
+#: Kernels that a loss names: those that were launched last.
+MOST_NAMED = 4
+
+
 class Driver(ABC):
     """One GPU. Everything runs in order on one stream: a launch returns when it is enqueued, copies out when they are done.
 
@@ -62,6 +87,16 @@ class Driver(ABC):
 
     def after(self, stream: int) -> None:  # noqa: B027
         """What is enqueued on somebody else's stream from now on waits for all that is enqueued here."""
+
+    native: NativeLaunches | None = None  # None: Python launches
+
+    def native_function(self, function: Any) -> tuple[int, int]:
+        """A kernel of a module, and its number, for C code."""
+        raise NotImplementedError
+
+    def shelf(self, nbytes: int) -> Shelf:
+        """Where free blocks of so many bytes are."""
+        return Shelf(max(nbytes, 1), 0)
 
     @abstractmethod
     def allocate(self, nbytes: int) -> int:

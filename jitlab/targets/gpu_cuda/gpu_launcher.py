@@ -12,7 +12,8 @@ import numpy as np
 from jitlab.ir import Lowered, plain
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher, Target
 
-from .device_array import Block, DeviceArray
+from .device_array import DeviceArray
+from .device_blocks import Block
 from .gpu_code import GpuCode, HostCode
 from .gpu_driver import Shape2
 from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of
@@ -93,7 +94,7 @@ class KernelLauncher(Launcher):
             slots[slot] = inputs[position].address
         for slot, out in zip(self.outputs, outputs, strict=True):
             slots[slot] = out.address
-        block = Block(driver, self.scratch_bytes) if self.scratch_bytes else None  # lives until all is enqueued
+        block = Block(driver, driver.shelf(self.scratch_bytes)) if self.scratch_bytes else None  # lives until all is enqueued
         if block is not None:
             for slot, offset in self.scratch:
                 slots[slot] = block.address + offset
@@ -117,6 +118,11 @@ class KernelLauncher(Launcher):
             driver.wait()
             times[START_NS], times[END_NS] = started, time.perf_counter_ns()
         return None
+
+    def run_flat(self, *arrays: DeviceArray) -> int | None:
+        """The same for C code: inputs, then outputs."""
+        count = len(self.lowered.cluster.inputs)
+        return self.run(arrays[:count], arrays[count:], None)
 
     def _context(self) -> Context:
         """One that nobody uses now."""

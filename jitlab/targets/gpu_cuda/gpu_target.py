@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
-from jitlab.ir import Lowered, NestLimits, Shape
+from jitlab.ir import Graph, Lowered, NestLimits, Shape
+from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
+from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.calls.blas import gemm_address
 from jitlab.targets.cpu_llvm.cpu_target import CPU
-from jitlab.targets.target import Compiled, Launcher, Listing, Origin, Target
+from jitlab.targets.target import Compiled, Entry, Launcher, Listing, Origin, Target
 
 from .device_array import GpuMemory
 from .gpu_code import GpuCode, HostCode
@@ -17,6 +20,8 @@ from .gpu_launcher import HostLauncher, KernelLauncher
 from .kernel_listing import KernelListing
 from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled
 from .kernels.schedules import Limits, Unscheduled
+
+gpu_entry = Later("jitlab.targets.gpu_cuda.warm_calls.gpu_entry")
 
 #: What loops are cut by: the same on every GPU, so that a program gives the same bits on each.
 SHAPE = dict(
@@ -68,6 +73,9 @@ class GpuTarget(Target):
         if isinstance(code, HostCode):
             return HostLauncher(lowered, code, CPU)
         return KernelLauncher(lowered, cast(GpuCode, code))
+
+    def entry(self, graph: Graph, launchers: Sequence[Launcher], form: CallForm) -> Entry | None:
+        return gpu_entry.gpu_entry(self.driver, graph, launchers, form)  # type: ignore[no-any-return]
 
     def last_tier(self, program: Program) -> str:
         return "ptx"

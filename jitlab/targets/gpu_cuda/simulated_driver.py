@@ -15,15 +15,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
 from jitlab.errors import InternalError
 from jitlab.support import locks
+from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm import machine
 
-from .gpu_driver import Driver, KernelFunction, Module, Shape2
+from .gpu_driver import MOST_NAMED, Driver, KernelFunction, Module, NativeLaunches, Shape2
 from .simulation.processor_text import BARRIER, SHUFFLE, WARP_BARRIER, ProcessorText, processor_text
 from .simulation.runtime_text import DESTROY, RESUME, SINK_BYTES, start_name
 from .simulation.thread_records import BLOCK_BIT, FAULTS, LAUNCH, NUMBER, RANGE, THREAD
@@ -102,6 +104,7 @@ class SimulatedDriver(Driver):
         self._random = np.random.default_rng(order if isinstance(order, int) else 0)
         self._starts: list[int] = []  # of what is allocated, ascending
         self._memory: dict[int, tuple[np.ndarray[Any, Any], int]] = {}  # start -> its array, and how many bytes it is for
+        self._native_kernels: WeakValueDictionary[int, SimulatedKernel] = WeakValueDictionary()
         locks.own(self)
 
     # memory
@@ -168,6 +171,30 @@ class SimulatedDriver(Driver):
             launch.run()
             self.read_bytes += int(launch.ranges["read"].sum())
             self.written_bytes += int(launch.ranges["written"].sum())
+
+    @lazy
+    def native(self) -> NativeLaunches:
+        """C code calls back into Python: the way to the launch is that of a real one."""
+        own, kernels = ref(self), self._native_kernels
+
+        def launched(handle: int, *given: int) -> int:
+            gx, gy, _, bx, by, _, _ = (ctypes.c_int32(x).value for x in given[:7])
+            driver, kernel = own(), kernels[handle]
+            pointers = (ctypes.c_uint64 * len(kernel.function.parameters)).from_address(given[8])
+            try:
+                assert driver is not None
+                driver.launch(kernel, Shape2(gx, gy), Shape2(bx, by), list(pointers))
+            except BaseException:  # the call goes the Python way, where it comes again
+                return 1
+            return 0
+
+        kept = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * 11)(launched)
+        address, recent = ctypes.cast(kept, ctypes.c_void_p).value or 0, (ctypes.c_int64 * (1 + MOST_NAMED))()
+        return NativeLaunches(address, 0, 0, 0, ctypes.c_int64(0), recent, kept)
+
+    def native_function(self, function: Any) -> tuple[int, int]:
+        self._native_kernels[id(function)] = function
+        return id(function), 0
 
     @contextmanager
     def _noted(self) -> Iterator[None]:

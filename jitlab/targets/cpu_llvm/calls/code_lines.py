@@ -18,7 +18,8 @@ OTHERWISE, TABLE = ITEMS, ITEMS + 8
 #: Functions of Python's that the code calls -> their type.
 _FUNCTIONS = {
     "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)", "PyObject_CallNoArgs": "ptr (ptr)",
-    "PyObject_Call": "ptr (ptr, ptr, ptr)",
+    "PyObject_Call": "ptr (ptr, ptr, ptr)", "PyObject_CallOneArg": "ptr (ptr, ptr)",
+    "PyType_GenericAlloc": "ptr (ptr, i64)", "PyLong_AsLongLong": "i64 (ptr)",
     "PyObject_RichCompareBool": "i32 (ptr, ptr, i32)", "PyObject_IsTrue": "i32 (ptr)",
     "Py_IncRef": "void (ptr)", "Py_DecRef": "void (ptr)",
     "PyErr_CheckSignals": "i32 ()", "PyErr_Restore": "void (ptr, ptr, ptr)", "PyErr_Clear": "void ()",
@@ -56,9 +57,13 @@ class Code:
     def behind(self, pointer: str, offset: int) -> str:
         return self.new(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
 
+    def declare(self, function: str) -> None:
+        """One of Python's functions is called."""
+        self._called.add(function)
+
     def call(self, function: str, *values: str) -> str:
         """What one of Python's functions gives; `values` with their types."""
-        self._called.add(function)
+        self.declare(function)
         kind = _FUNCTIONS[function].partition(" ")[0]
         text = f"call {kind} @{function}({', '.join(values)})"
         if kind != "void":

@@ -24,7 +24,7 @@ from jitlab.targets.target import Entry
 
 from .argument_code import ALIGNED, DATA, DESCR, DIMS, FLAGS, NDIM, ROWS, STRIDES, WRITEABLE
 from .buffers import ALIGNMENT, POOLED_BYTES
-from .code_lines import HEAD, are_known
+from .code_lines import HEAD, Code, are_known
 from .context import ContextLayout
 from .entry_code import NEW_FROM_DESCR, EntryCode, Launch, Result, Warm
 
@@ -45,12 +45,15 @@ class CEntry(Entry):
         self._keep = [(launcher.code, launcher.constants) for launcher in launchers]
 
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
-        entry = EntryCode(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), numpy_api())
-        code = entry.code
+        code = self.written(ctypes.addressof(busy), ctypes.addressof(calls))
         loaded = _loaded(code.text("warm"))
         table = np.array(code.words, np.int64).tobytes()
         keep = loaded, self, busy, calls, code.kept  # what the C function reads goes with it, not with who made it
         return builtin(defined(name.encode(), loaded.address("warm")), (otherwise, table, keep)), keep
+
+    def written(self, busy: int, calls: int) -> Code:
+        """Its code, for words at these addresses."""
+        return EntryCode(replace(self.warm, site=self.site), busy, calls, numpy_api()).code
 
 
 def _loaded(text: str) -> machine.Loaded:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,15 +65,17 @@ class EntryCode:
     """The code of one entry. `busy`: address of the word that sends every call the Python way when it is not 0; `calls`:
     address of the count of answered calls; `api`: NumPy's table of functions, by slot."""
 
+    stack_bytes: ClassVar[int] = SCRATCH_BYTES  # of scratch, from which on it has a block
+
     def __init__(self, warm: Warm, busy: int, calls: int, api: Any) -> None:
         self.warm, self.api, self.code = warm, api, Code()
         code = self.code
         self.contexts = [code.room(f"[{len(launch.template)} x i64]", 64) for launch in warm.launches]
         self.scratch = ""
-        if 0 < warm.scratch_bytes <= SCRATCH_BYTES:
+        if 0 < warm.scratch_bytes <= self.stack_bytes:
             self.scratch = code.room(f"[{warm.scratch_bytes} x i8]", ALIGNMENT)
         code.check_same("i64", code.new(f"load i64, ptr {code.pointer(busy)}"), "0")
-        self.arguments = Arguments(code, warm.form)
+        self.arguments = self._arguments()
         self.arguments.check()
         self.note = Note(warm.site, code)
         self.note.start()
@@ -82,8 +84,8 @@ class EntryCode:
         self.endings: list[str] = []
         for position, result in warm.results.items():
             self.made[position] = self._new_array(result)
-        if warm.scratch_bytes > SCRATCH_BYTES:
-            _, self.scratch = self._block(warm.scratch_bytes)
+        if warm.scratch_bytes > self.stack_bytes:
+            self.scratch = self._scratch(warm.scratch_bytes)
         for number, launch in enumerate(warm.launches):
             self._run(number, launch)
         self._store_results()
@@ -103,8 +105,13 @@ class EntryCode:
         slowly = code.call("PyObject_Vectorcall", f"ptr {otherwise}", "ptr %args", "i64 %given", "ptr %names")
         code.lines.append(f"  ret ptr {slowly}")
 
+    def _arguments(self) -> Arguments:
+        """What compares a call."""
+        return Arguments(self.code, self.warm.form)
+
     def _ending(self, label: str, then: str = "ret ptr null") -> list[str]:
         """What was made and held so far goes."""
+        self.code.declare("Py_DecRef")
         return [f"{label}:", *(f"  call void @Py_DecRef(ptr {value})" for value in self.owned), f"  {then}"]
 
     def _owns(self, value: str, otherwise: str = "ret ptr null") -> str:
@@ -122,6 +129,10 @@ class EntryCode:
             code.function(shelves.take(), "ptr", f"ptr {code.pointer(shelves.shelf(nbytes))}", f"ptr {place}"), "br label %slow"
         )  # fmt: skip
         return capsule, code.new(f"load ptr, ptr {place}")
+
+    def _scratch(self, nbytes: int) -> str:
+        """Where a block of scratch is, which goes when the call ends."""
+        return self._block(nbytes)[1]
 
     def _new_array(self, result: Result) -> str:
         code, nbytes = self.code, _bytes(result)
@@ -218,7 +229,11 @@ class EntryCode:
         """NumPy's scalar of an array without axes, which goes; or Python's number of it."""
         code = self.code
         self.owned.remove(array)
-        scalar = self._owns(code.function(self.api[RETURN], "ptr", f"ptr {array}"))
+        return self._number(self._owns(code.function(self.api[RETURN], "ptr", f"ptr {array}")), number)
+
+    def _number(self, scalar: str, number: type | None) -> str:
+        """A scalar of NumPy's, or Python's number of it."""
+        code = self.code
         if number is None:
             return scalar
         if number is bool:
