@@ -8,6 +8,7 @@ import threading
 import time
 
 from jitlab.events import VariantCause
+from jitlab.messages import Message
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import About
 from jitlab.support.transactions import keep
@@ -31,8 +32,8 @@ class Costs:
     """The account of one trace. It outlives the trace: counts, no graphs."""
 
     __slots__ = (
-        "_counters", "_seen", "about", "calls", "is_kept", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls",
-        "variants", "whole",
+        "_counters", "_seen", "about", "calls", "host_bytes", "host_copies", "host_ns", "is_kept", "kernels", "last_use_ns",
+        "on_host", "run_ns", "spent_ns", "timed_calls", "variants", "whole",
     )  # fmt: skip
 
     def __init__(self, whole: Costs | None = None) -> None:
@@ -46,6 +47,8 @@ class Costs:
         self.run_ns = self.timed_calls = 0  # of calls while somebody listened
         self.kernels: tuple[str, ...] = ()  # the machine code it runs, by the hash of its Program's text
         self.variants: list[Variant] = []
+        self.on_host: dict[str, Message] = {}  # clusters that no kernel of a device takes, and why
+        self.host_copies = self.host_bytes = self.host_ns = 0  # between a device and the host, for what the host does
         self.is_kept = False  # by a ledger: capture is charged, too
 
     def count_natively(self, counter: ctypes.c_int64) -> None:
@@ -94,6 +97,14 @@ class Costs:
         self.run_ns += duration_ns
         if self.whole is not None:
             self.whole.ran(duration_ns, calls)
+
+    def copied(self, nbytes: int, duration_ns: int) -> None:
+        """A value went between a device and the host, for what the host does between kernels."""
+        self.host_copies += 1
+        self.host_bytes += nbytes
+        self.host_ns += duration_ns
+        if self.whole is not None:
+            self.whole.copied(nbytes, duration_ns)
 
     def call_of(self, function: str, trace: int) -> About:
         """What notes of calls of the function are about."""

@@ -271,6 +271,10 @@ class ArrayCopied(TraceEvent):
     bytes: int
 
 
+#: Why a value is copied for what the host does between kernels, as no kernel does it.
+HOST_COPY = "host_copy"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCopied(TraceEvent):
     """A value went between NumPy's memory and that of a device whose memory NumPy cannot read."""
@@ -278,6 +282,9 @@ class DeviceCopied(TraceEvent):
     kind: ClassVar[str] = "device-copied"
     direction: str  # "in", to the device, or "out"
     bytes: int
+    reason: str = ""  # or HOST_COPY; "": it is an argument or a result
+    node: str = ""  # the value, as the plan calls it, and the cluster that reads it
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -311,5 +311,6 @@ def _companion(function: Any) -> Any:
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
         made.outer = weakref.ref(function)
         made.ledger.made = function.ledger.made  # it is no function of its own
+        function.ledger.there = made.ledger
         known = vars(function)["_for_gpu"] = made
     return known

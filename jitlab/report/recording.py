@@ -150,6 +150,8 @@ class Recording:
         self.scratch: dict[tuple[str, int, str], int] = {}  # bytes that a call of a cluster asked the pool for
         self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
+        #: Of copies for what the host does, by function, trace, cluster, value and direction: how many, and the bytes of one.
+        self.host_copies: dict[tuple[str, int, str, str, str], tuple[Tally, int]] = {}
         self.statements: OrderedDict[tuple[str, Message, tuple[events.Span, ...]], Replaced] = OrderedDict()
         self.as_python: OrderedDict[events.AsPython, Tally] = OrderedDict()  # calls of functions
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
@@ -180,6 +182,7 @@ class Recording:
             events.ClusterRan: self._cluster_ran,
             events.HostOperationRan: self._host_operation_ran,
             events.ArrayCopied: self._array_copied,
+            events.DeviceCopied: self._device_copied,
             events.OperationRan: self._operation_ran,
             events.StatementRan: self._statement_ran,
             events.CalledAsPython: self._called_as_python,
@@ -361,6 +364,13 @@ class Recording:
     def _array_copied(self, event: events.ArrayCopied) -> None:
         self.copied_ns += event.duration_ns
         self._span("compiled", event, event.argument, f"copy of {event.argument}", "copy", event.cluster, bytes=event.bytes)
+
+    def _device_copied(self, event: events.DeviceCopied) -> None:
+        key = event.function, event.trace, event.cluster, event.node, event.direction
+        if event.reason and (key in self.host_copies or len(self.host_copies) < DISTINCT):
+            tally, nbytes = self.host_copies.get(key) or (Tally(), event.bytes)
+            tally.add(event.duration_ns)
+            self.host_copies[key] = tally, max(nbytes, event.bytes)
 
     def _operation_ran(self, event: events.OperationRan) -> None:
         self.numpy[event.function, event.trace, event.operation].add(event.duration_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from jitlab import costs, events
+from jitlab import costs, events, messages
 from jitlab.capture import effort
 from jitlab.cluster import clustered_anew
 from jitlab.errors import InternalError, Signal
@@ -61,6 +62,9 @@ Lower = Callable[..., Lowered]
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
 
+#: From so many bytes on that a call copies to the host for what no kernel does, its first one says so.
+LEAST_WARNED_BYTES = 1 << 20
+
 
 class _OnDevice(threading.local):
     """Does this thread's next run leave arrays where they are, also where NumPy cannot read them?"""
@@ -83,6 +87,14 @@ class Variant:
     def kernels(self) -> tuple[int, ...]:
         """Of each phase that is timed the number of its kernel."""
         return native_call_log.kernels_of(self.launcher.phases)
+
+
+class Values(dict[Node, Any]):
+    """What a run knows so far. `there`: of what lies in NumPy's memory, copies on the device of the clusters that read it."""
+
+    def __init__(self, known: Any) -> None:
+        super().__init__(known)
+        self.there: dict[Node, Any] = {}
 
 
 class Executable:
@@ -133,6 +145,7 @@ class Executable:
         self._last_use = _last_uses(clustering)
         self._held_until = held_until(clustering.steps)
         self.costs = costs.Costs()
+        self._warned: set[str] = set()  # clusters that run on the host, of which somebody knows
         self._sites: tuple[native_call_log.Site, ...] = ()  # of the C functions in front of it
         self.number = next(_numbers) if is_trial else next_number(self)
 
@@ -249,7 +262,7 @@ class Executable:
 
     def run_cluster(self, cluster: Cluster, values: Mapping[Node, Any]) -> dict[Node, Any]:
         """A cluster's outputs for values of its inputs, which stay as they are."""
-        own = {node: values[node] for node in cluster.inputs if node in values}
+        own = Values({node: values[node] for node in cluster.inputs if node in values})
         self._run_cluster(cluster, own, False)
         return {node: self._on_host(own[node]) for node in cluster.outputs}
 
@@ -268,7 +281,7 @@ class Executable:
         started = time.perf_counter_ns() if self._sites else 0
         for watcher in () if self.is_trial else tuple(_watchers):
             watcher(self, arguments)
-        values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
+        values = Values(zip(self.graph.parameters, arguments, strict=True))
         held = Held(self._run_host)
         here = self  # what goes on: for sizes that the data decide another one
         try:
@@ -285,6 +298,7 @@ class Executable:
                     held.run()
                 for node in self._last_use.get(id(step), ()):
                     del values[node]
+                    values.there.pop(node, None)
         except Exception as error:
             if not isinstance(error, REFUSALS):
                 held.run()
@@ -293,63 +307,90 @@ class Executable:
             for site in self._sites:
                 site.open(started, bool(_watchers))
         if keeps:
-            outputs = [values[node] for node in self.graph.outputs]
-            return [x if type(x) is np.ndarray or x.ndim else self._on_host(x) for x in outputs]
+            return [self._kept(node, values) for node in self.graph.outputs]
         return [self._on_host(values[node]) for node in self.graph.outputs]
 
     def _bound(self, step: Node, values: Mapping[Node, Any]) -> Executable:
         """What goes on behind an operation that NumPy has run."""
         return self
 
-    def _on_host(self, value: Any) -> Any:
-        """A value in NumPy's memory; 0-d ones are NumPy scalars."""
+    def _kept(self, node: Node, values: Values) -> Any:
+        """A result that stays on the device; numbers are NumPy's."""
+        value = values[node]
+        if type(value) is not np.ndarray:
+            return value if value.ndim else self._on_host(value)
+        if not value.ndim or not self._others:
+            return value
+        return self._there(self._others[0], value, node, values)
+
+    def _there(self, device: Device, value: Any, node: Node, values: Values, cluster: str = "") -> Any:
+        """A value on the device; what lies in NumPy's memory is copied once."""
+        if type(value) is device.array_type:
+            return value
+        if node not in values.there:
+            values.there[node] = self._on_device(device, value, node, cluster)
+        return values.there[node]
+
+    def _on_host(self, value: Any, node: Node | None = None, cluster: str = "") -> Any:
+        """A value in NumPy's memory; 0-d ones are NumPy scalars. `node`: what it is for what the host does between kernels, in
+        a cluster or beside them."""
         for device in self._others:
             if type(value) is device.array_type:
                 started = time.perf_counter_ns()
                 array = device.on_host(value)
-                self._tell_moved("out", array.nbytes, started)
+                self._tell_moved("out", array.nbytes, started, node, cluster)
                 return array if array.ndim else array[()]
         return value
 
-    def _on_device(self, device: Device, value: Any) -> Any:
-        """A value in a device's memory."""
+    def _on_device(self, device: Device, value: Any, node: Node, cluster: str = "") -> Any:
+        """A value in a device's memory, for a cluster."""
         if type(value) is device.array_type:
             return value
-        value = self._on_host(value)
+        value = self._on_host(value, node, cluster)
         if device.array_type is np.ndarray:
             return device.array(value)
         started = time.perf_counter_ns()
         array = device.array(value)
-        self._tell_moved("in", array.nbytes, started)
+        self._tell_moved("in", array.nbytes, started, None if node.op.is_parameter else node, cluster)
         return array
 
-    def _tell_moved(self, direction: str, nbytes: int, started: int) -> None:
+    def _tell_moved(self, direction: str, nbytes: int, started: int, node: Node | None, cluster: str = "") -> None:
+        """`node`: of a value that is copied for what the host does between kernels."""
+        duration = time.perf_counter_ns() - started
+        if node is not None and not self.is_trial:
+            self.costs.copied(nbytes, duration)
         if events.active():
-            duration = time.perf_counter_ns() - started
             events.send(
                 events.DeviceCopied(
-                    function=self.function, trace=self.trace, direction=direction, bytes=nbytes, start_ns=started,
-                    duration_ns=duration,
+                    function=self.function, trace=self.trace, direction=direction, bytes=nbytes,
+                    reason="" if node is None else events.HOST_COPY, node="" if node is None else node.name, cluster=cluster,
+                    start_ns=started, duration_ns=duration,
                 )
             )  # fmt: skip
 
     # -- clusters
 
-    def _run_cluster(self, cluster: Cluster, values: dict[Node, Any], in_place: bool) -> None:
+    def _run_cluster(self, cluster: Cluster, values: Values, in_place: bool) -> None:
         device = self._targets[cluster.name].device
         arrays = []
         layouts = []
         for node in cluster.inputs:
             array = values[node]
-            if type(array) is not device.array_type:
-                array = self._on_device(device, array)
-            layout = device.layout_of(array)
+            if type(array) is not device.array_type and device.array_type is np.ndarray:
+                array = self._on_device(device, array, node)
+            layout = device.layout_of(array) if type(array) is device.array_type else "C"  # of what is copied there
             if layout == "":
                 array, layout = self._contiguous(cluster, node, array).reshape(array.shape), "C"
             arrays.append(array)
             layouts.append(layout)
         ends = self._storable(cluster, values) if in_place and self._endings else NONE
         variant = self._variant(cluster, tuple(layouts), ends)
+        if variant.launcher.on_host is not None:
+            self._run_on_host(cluster, self._variant(cluster, tuple(layouts), NONE), arrays, values)
+            return
+        if device in self._others:
+            pairs = zip(cluster.inputs, arrays, strict=True)
+            arrays = [self._there(device, array, node, values, cluster.name) for node, array in pairs]
         launcher = variant.launcher
         lowered = launcher.lowered
         for node in lowered.copies:
@@ -366,6 +407,32 @@ class Executable:
             values[node] = out if out.ndim or self._others and type(out) is not np.ndarray else out[()]
         for node, argument in lowered.in_place.items():
             values[node] = values[argument]
+
+    def _run_on_host(
+        self, cluster: Cluster, variant: Variant, arrays: Sequence[Any], values: dict[Node, Any]
+    ) -> None:
+        """A cluster that no kernel of its device takes: the host runs it, and what it gives stays there until a kernel reads
+        it."""
+        launcher, lowered = variant.launcher, variant.launcher.lowered
+        pairs = zip(cluster.inputs, arrays, strict=True)
+        self._warn_of_host(cluster, launcher.on_host, sum(a.nbytes for a in arrays if type(a) is not np.ndarray))
+        read = [np.asarray(self._on_host(array, node, cluster.name), node.dtype, order="C") for node, array in pairs]
+        outputs = [np.empty(shape, dtype) for shape, dtype in launcher.results]
+        states = states_now() if lowered.program.errors else ()
+        failed = self._launch(cluster, variant, read, outputs)
+        if failed is not None:
+            self._fail(cluster, lowered.program.errors[failed], values, states)
+        for node, out in zip(lowered.outputs, outputs, strict=True):
+            values[node] = out if out.ndim else out[()]
+
+    def _warn_of_host(self, cluster: Cluster, why: Any, nbytes: int) -> None:
+        """Once, where that costs something."""
+        if nbytes < LEAST_WARNED_BYTES or cluster.name in self._warned or self.is_trial:
+            return
+        self._warned.add(cluster.name)
+        at = min((source for node in cluster.nodes for source in node.sources), default=None)
+        said = messages.text("gpu.host_copy", function=str(self.function), why=str(why), bytes=nbytes)
+        warnings.warn_explicit(said, UserWarning, at.file if at else "jitlab", at.line if at else 1)
 
     def _storable(self, cluster: Cluster, values: Mapping[Node, Any]) -> frozenset[Node]:
         """The outputs that this run of a cluster may store into arguments."""
@@ -461,6 +528,8 @@ class Executable:
                     code = compiled(target, lowered.program, Origin(self.function, self.trace, cluster.name))
                 self.costs.kernels = tuple({*self.costs.kernels, code.digest})
                 variant = self._variants[key] = Variant(target.launcher(lowered, code))
+                if variant.launcher.on_host is not None:
+                    self.costs.on_host[cluster.name] = variant.launcher.on_host
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
@@ -598,7 +667,7 @@ class Executable:
 
     def _value(self, node: Node, values: Mapping[Node, Any]) -> Any:
         """An operation's value as NumPy makes it; a loop or branch runs op by op."""
-        arrays = tuple(self._on_host(values[source]) for source in node.inputs)
+        arrays = tuple(self._on_host(values[source], source) for source in node.inputs)
         value = node.op.run(self._values, arrays) if hasattr(node.op, "graphs") else node.op.numpy(*arrays)
         self._sizes.check_value(node, value)
         return value

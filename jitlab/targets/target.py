@@ -18,6 +18,7 @@ from jitlab import events
 from jitlab.ir import Graph, Lowered, Origins, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
+from jitlab.messages import Message
 from jitlab.support import native_call_log
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
@@ -78,6 +79,7 @@ class Launcher(ABC):
     phases: Sequence[str]  # the kernel of each part that is timed
     results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shape and dtype of each output
     scratch_bytes: int  # of temporaries, that a call takes
+    on_host: Message | None = None  # why the host runs it, with arrays of NumPy's
 
     @abstractmethod
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], times: np.ndarray[Any, Any] | None) -> int | None:

@@ -470,3 +470,37 @@ def test_threads_call_with_their_own_arrays(gpu):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def sorted_between(x):
+    y = np.sort(np.exp(x) + 1, axis=1)
+    return y * 2, y[0]
+
+
+@BOTH
+def test_what_no_kernel_does_is_told_with_its_copies(gpu, decorator):
+    f = decorator(sorted_between)
+    x = jl.to_device(X)
+    for _ in range(3):
+        compare(f(x), sorted_between(X))
+    heard = []
+    with events.listen(heard.append):
+        report = jl.explain(f, x)
+    copies = [(e.direction, e.bytes, e.reason) for e in heard if isinstance(e, events.DeviceCopied)]
+    assert copies == [("out", X.nbytes, "host_copy"), *[("in", X.nbytes, "host_copy")] * 2]  # of its cluster
+    found = [copy for copy in report.data["copies"] if copy["reason"]["code"] == "host_copy"]
+    assert [(copy["bytes"], copy["reason"]["detail"]) for copy in found] == [
+        (X.nbytes, "to_host"), *[(X.nbytes, "to_gpu")] * 2,
+    ]  # fmt: skip
+    assert "is copied to the host, which does what no kernel does: 280 B, 1 time" in str(report)
+    said = str(f.ledger)
+    assert "runs on the host (host_copy): No kernel does Sort, " in said and "12 copies between the GPU and the host" in said
+
+
+def test_large_copies_for_the_host_are_warned_of_once(gpu):
+    x = jl.to_device(np.ones((256, 512)))
+    f = jl.function(sorted_between)
+    with pytest.warns(UserWarning, match=r"sorted_between: No kernel does Sort, .* Here that is 1.0 MB in each call") as caught:
+        f(x)
+    assert [(w.filename, w.lineno) for w in caught] == [(__file__, sorted_between.__code__.co_firstlineno + 1)]
+    f(x)  # a warning is an error in tests

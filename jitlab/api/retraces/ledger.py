@@ -27,7 +27,7 @@ from jitlab.config import config
 from jitlab.costs import Costs, tell_charge
 from jitlab.events import Cause
 from jitlab.ir import is_operation
-from jitlab.messages import Message, capital, units
+from jitlab.messages import Message, capital, text, units
 from jitlab.messages.escape import clean
 from jitlab.support.later import Later
 
@@ -68,6 +68,7 @@ class Ledger:
         self.misses: list[Miss] = []
         self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
         self.helpers: dict[str, Ledger] = {}  # of functions that it calls in pieces, and that run in pieces themselves
+        self.there: Ledger | None = None  # of calls with arrays in a GPU's memory
         self.taken: dict[int, Costs] = {}  # traces taken over of the same code, defined before, by their numbers
         self.resizes: dict[int, int] = {}  # other sizes that a trace has served, by its number
         self.follows = False  # there are such
@@ -377,9 +378,17 @@ def ledger_text(ledger: Ledger) -> str:
             f" {units.duration(v.seconds)}"
             for v in costs.variants
         ]
+        for cluster, why in costs.on_host.items():
+            lines.append(f"     {text('gpu.on_host', cluster=cluster, why=str(why))}")
+        if costs.host_copies:
+            told = {"count": costs.host_copies, "bytes": costs.host_bytes, "seconds": costs.host_ns / 1e9}
+            lines.append(f"     {text('gpu.copied', **told)}")
     lines += map(str, pieces[:MOST_LINES])
     for helper in list(ledger.helpers.values())[-MOST_LINES:]:
         lines += [f"  calls {line}" if n == 0 else f"  {line}" for n, line in enumerate(str(helper).splitlines())]
+    if ledger.there is not None:
+        head, *rest = str(ledger.there).splitlines()
+        lines += [f"  {text('gpu.there', said=head.partition(': ')[2])}", *(f"  {line}" for line in rest)]
     limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
     lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
     settled = [trial.said for trial in list(ledger.trials.values()) if trial.way == PYTHON]

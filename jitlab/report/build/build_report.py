@@ -91,7 +91,7 @@ def report_json(recording: Recording) -> Json:
         ],
         "loops": _loops(recording, titles),
         "temporaries": _of_plans(plans, "temporaries"),
-        "copies": _of_plans(plans, "copies"),
+        "copies": [*_of_plans(plans, "copies"), *_host_copies(plans, recording)],
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": []},
         "run": origin(recording.began),
@@ -420,6 +420,21 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
                 }
             )  # fmt: skip
     return result
+
+
+def _host_copies(plans: list[_Plan], recording: Recording) -> list[Json]:
+    """Values that went between a GPU and the host for what no kernel does."""
+    made = []
+    titles = {(plan.function, plan.trace): plan.title for plan in plans}
+    for (function, trace, cluster, node, direction), (tally, nbytes) in recording.host_copies.items():
+        if (title := titles.get((function, trace))) is not None:
+            said = Message(
+                "copied.to_host" if direction == "out" else "copied.to_gpu",
+                {"name": node, "bytes": nbytes, "count": tally.calls, "seconds": tally.ns / 1e9},
+            )
+            reason = {"code": events.HOST_COPY, "text": str(said), "detail": said.name, "args": said.args}
+            made.append({"plan": title, "cluster": cluster or None, "node": node, "bytes": nbytes, "reason": reason})
+    return made
 
 
 def _statements(recording: Recording) -> list[Json]:

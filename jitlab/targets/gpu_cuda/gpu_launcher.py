@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from jitlab.ir import Lowered, plain
+from jitlab.messages import Message
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher, Target
 
 from .device_array import DeviceArray
@@ -170,26 +171,15 @@ class Context:
 
 
 class HostLauncher(Launcher):
-    """Has the host do a cluster: copies its inputs there, and its results back."""
+    """Has the host do a cluster, with arrays of NumPy's."""
 
     code: HostCode
 
     def __init__(self, lowered: Lowered, code: HostCode, host: Target) -> None:
-        self.lowered, self.code, self.host = lowered, code, host
+        self.lowered, self.code = lowered, code
         self.launcher = host.launcher(lowered, code.host)
         self.phases, self.results, self.scratch_bytes = self.launcher.phases, self.launcher.results, 0
-        position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
-        #: Inputs that the cluster stores into.
-        self.stored = [position_of[node] for node in lowered.in_place.values()]
+        self.on_host = Message(code.reason.code, dict(code.reason.operands))
 
-    def run(self, inputs: Sequence[DeviceArray], outputs: Sequence[DeviceArray], times: Times) -> int | None:
-        arrays = [array.to_numpy() for array in inputs]
-        made = [np.empty(out.shape, out.dtype) for out in outputs]
-        failed = self.launcher.run(arrays, made, times)
-        if failed is not None:
-            return failed
-        pairs = [*zip(outputs, made, strict=True), *((inputs[k], arrays[k]) for k in self.stored)]
-        for target, source in pairs:
-            if source.size:
-                self.code.driver.copy_in(target.address, source)
-        return None
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], times: Times) -> int | None:
+        return self.launcher.run(inputs, outputs, times)

@@ -123,7 +123,7 @@ def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Sched
     """The schedule of a phase. Raises Unscheduled."""
     for s in walk(phase.statements):
         if isinstance(s, Call):
-            raise Unscheduled("gpu.library", operation=s.op)
+            raise Unscheduled("gpu.library", operation=s.op.partition("(")[0])
     if any(isinstance(s, Define) for s in phase.statements):
         raise Unscheduled("gpu.size")
     outer = phase.outer
