@@ -362,7 +362,9 @@ class LoadedModule(Module):
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
-        if driver is None or self._module is None or driver._lost or driver.is_forked or sys.is_finalizing():
+        if sys is None or driver is None or self._module is None:  # modules are gone when Python ends
+            return
+        if driver._lost or driver.is_forked or sys.is_finalizing():
             return
         try:
             driver._answer("cuModuleUnload", self._module)
