@@ -16,6 +16,8 @@ from jitlab.support.lazy_dataclass import dataclass
 OFF, ON = "OFF", "ON"
 #: What `device` can be.
 PLACES = ("cpu", "gpu")
+#: What `gpu_compiler` can be.
+COMPILERS = ("llvm", "numba")
 #: What `settle` can be.
 MEASURE, MODEL, NEVER = "measure", "model", "off"
 #: The variable that says it.
@@ -47,6 +49,8 @@ class Config:
             The variable JITLAB_SETTLE says another one than "measure"; without it, tests under pytest and `jitlab check` have
             "model".
         device: "cpu" or "gpu": where functions and cells run that do not say so themselves, if they are made from now on.
+        gpu_compiler: "llvm", or "numba": kernels are compiled and launched as the numba.cuda functions that the stage "numba"
+            of a report's code shows, where they can be written so. It takes the package numba-cuda, and is slower.
         cache: True: machine code, plans and which calls run as Python are kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
@@ -72,6 +76,7 @@ class Config:
     stable_outputs: bool = True
     settle: str = field(default_factory=lambda: os.environ.get(SETTLE, MEASURE))
     device: str = "cpu"
+    gpu_compiler: str = COMPILERS[0]
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -88,6 +93,8 @@ class Config:
             raise OptionError(f"jl.config.settle = {value!r}", hint='"measure", "model" or "off"')
         if name == "device" and value not in PLACES:
             raise OptionError(f"jl.config.device = {value!r}", hint='"cpu" or "gpu"')
+        if name == "gpu_compiler" and value not in COMPILERS:
+            raise OptionError(f"jl.config.gpu_compiler = {value!r}", hint='"llvm" or "numba"')
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)

@@ -195,6 +195,10 @@ class Listing(ABC):
         """The same as one text."""
         return "\n".join(line.text for line in self.lines(stage))
 
+    def comment(self, stage: str) -> str | None:
+        """What begins a comment at a stage whose lines call values as the Program does; None where they have other names."""
+        return None
+
     def note(self, stage: str) -> str | None:
         """What a reader has to know about the lines of this stage."""
         return None

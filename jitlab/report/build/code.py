@@ -149,6 +149,10 @@ def cluster_code(
         return Code(cluster, stage, (), note=f"{why} What runs is the stage {target.stages[-1]}.")
     listing = target.listing(code.program)
     lines = made.machine(listing.lines(stage), listing)
+    comment = listing.comment(stage)
+    if comment is not None:
+        means = ", ".join(f"{name} is {value}" for name, value in made.means().items())
+        lines.insert(0, CodeLine(f"{comment} {means}", noise=True))
     absorbed = made.absorbed(lines, reads)
     return Code(cluster, stage, tuple(made.with_absorbed(lines, absorbed)), absorbed, listing.note(stage))
 
@@ -202,9 +206,7 @@ class _Maker:
     def program(self) -> list[CodeLine]:
         p = self.code.program
         lines = located_lines(p, written=True)
-        held = [*zip(p.inputs, self.code.inputs, strict=True), *zip(p.outputs, self.code.outputs, strict=True)]
-        means = {b.name: name for b, name in held}
-        means |= {name: value for (name, _), value in zip(p.scalars, self.code.scalars, strict=True)}
+        means = self.means()
         names = _free_names(means, [text for text, _, _ in lines])
         what = [f"{name} is {value}" for name, value in means.items() if name not in names]
         result = [CodeLine(f"# {', '.join(what)}", noise=True)] if what else []
@@ -214,6 +216,13 @@ class _Maker:
             text = text if head else _NAMES.sub(lambda found: names.get(found[0], found[0]), text)
             result.append(self.line(f"  kernel {self.function}.{name}:" if head else text, origins, name, head or not kernel))
         return result
+
+    def means(self) -> dict[str, str]:
+        """What the Program's inputs, outputs and numbers are in the program."""
+        p = self.code.program
+        held = [*zip(p.inputs, self.code.inputs, strict=True), *zip(p.outputs, self.code.outputs, strict=True)]
+        means = {b.name: name for b, name in held}
+        return means | {name: value for (name, _), value in zip(p.scalars, self.code.scalars, strict=True)}
 
     def machine(self, listed: Sequence[Listed], listing: Listing) -> list[CodeLine]:
         names = self._functions(listing)

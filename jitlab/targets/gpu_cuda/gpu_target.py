@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from jitlab.config import COMPILERS, config
 from jitlab.ir import Graph, Lowered, NestLimits, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
@@ -20,6 +21,7 @@ from .gpu_launcher import HostLauncher, KernelLauncher
 from .kernel_listing import KernelListing
 from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled
 from .kernels.schedules import Limits, Unscheduled
+from .numba_source.numba_launcher import NumbaCode, NumbaLauncher, numba_code
 
 gpu_entry = Later("jitlab.targets.gpu_cuda.warm_calls.gpu_entry")
 
@@ -35,7 +37,7 @@ class GpuTarget(Target):
     """The kernels of one GPU, behind the interface."""
 
     key = "gpu_cuda"
-    stages = ("llvm", "ptx")
+    stages = ("numba", "llvm", "ptx")
 
     device: GpuMemory
 
@@ -52,11 +54,16 @@ class GpuTarget(Target):
         return Shape(has_gemm=bool(gemm_address("dgemm")), **SHAPE)  # type: ignore[arg-type]
 
     def scheduled(self, program: Program) -> ScheduledKernels:
-        return scheduled(program, self.limits)
+        return scheduled(program, self.limits, config.gpu_compiler)
 
     def compiled(self, program: Program, origin: Origin) -> Compiled:
         assert isinstance(program, ScheduledKernels)
         reason = program.host
+        if reason is None and program.compiler == COMPILERS[1]:
+            try:
+                return numba_code(self.key, program, self.driver, self.device)
+            except Unscheduled:
+                pass  # LLVM makes its kernels, and the stage says why
         if reason is None:
             try:
                 kernels = kernels_of(program)
@@ -72,6 +79,8 @@ class GpuTarget(Target):
     def launcher(self, lowered: Lowered, code: Compiled) -> Launcher:
         if isinstance(code, HostCode):
             return HostLauncher(lowered, code, CPU)
+        if isinstance(code, NumbaCode):
+            return NumbaLauncher(lowered, code)
         return KernelLauncher(lowered, cast(GpuCode, code))
 
     def entry(self, graph: Graph, launchers: Sequence[Launcher], form: CallForm) -> Entry | None:

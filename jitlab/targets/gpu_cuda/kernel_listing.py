@@ -1,4 +1,4 @@
-"""The text of kernels for people: LLVM's as they are written, and PTX."""
+"""The text of kernels for people: as numba.cuda functions, LLVM's as they are written, and PTX."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from jitlab.targets.target import Listed, Listing, Place
 from . import ptx
 from .kernels.kernel_module import Kernels, ScheduledKernels, kernels_of
 from .kernels.schedules import Unscheduled
+from .numba_source.numba_module import NumbaModule, numba_module
+
+NUMBA = "numba"
 
 #: The architecture that PTX is shown for where no GPU says one.
 SHOWN_ARCH = "sm_90"
@@ -32,6 +35,13 @@ class KernelListing(Listing):
         except Unscheduled as reason:
             return reason
 
+    @lazy
+    def _numba(self) -> NumbaModule | Unscheduled:
+        try:
+            return numba_module(self.program)
+        except Unscheduled as reason:
+            return reason
+
     @property
     def functions(self) -> Mapping[str, str]:
         made = self._made
@@ -39,7 +49,15 @@ class KernelListing(Listing):
             return {}
         return {f.name: phase.kernel for f, phase in zip(made.functions, made.slots.phases, strict=True)}
 
+    def _numba_lines(self) -> list[Listed]:
+        made = self._numba
+        if isinstance(made, Unscheduled):
+            return []
+        return [Listed(s.text, Place(s.origins, "", s.kernel), not s.origins) for s in made.lines]
+
     def lines(self, stage: str) -> Sequence[Listed]:
+        if stage == NUMBA:
+            return self._numba_lines()
         made = self._made
         if isinstance(made, Unscheduled):
             return []
@@ -53,6 +71,11 @@ class KernelListing(Listing):
             found.append(Listed(line, Place(UNKNOWN, "", kernel), is_noise))
         return found
 
+    def comment(self, stage: str) -> str | None:
+        return "#" if stage == NUMBA and self._numba_lines() else None
+
     def note(self, stage: str) -> str | None:
-        made = self._made
-        return messages.text(made.code, **made.operands) if isinstance(made, Unscheduled) else None
+        made = self._numba if stage == NUMBA else self._made
+        if isinstance(made, Unscheduled):
+            return messages.text(made.code, **made.operands)
+        return messages.text("gpu.numba_note") if stage == NUMBA else None

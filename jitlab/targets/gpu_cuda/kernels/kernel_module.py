@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from jitlab.config import COMPILERS
 from jitlab.ir.programs.program import Buffer, For, Gemm, Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -47,15 +48,17 @@ class ScheduledKernels(Program):
     schedules: tuple[Schedule, ...] = ()
     host: Unscheduled | None = None
     unscheduled: str = ""  # the Program's text
+    compiler: str = COMPILERS[0]  # as `jl.config.gpu_compiler` says
 
     @lazy
     def text(self) -> str:
         """The Program's, and what was decided."""
         what = f"host: {self.host.code}" if self.host is not None else ", ".join(s.text for s in self.schedules)
-        return f"{self.unscheduled}\n  schedules {what}{self.parts.text}"
+        by = "" if self.compiler == COMPILERS[0] else f" by {self.compiler}"
+        return f"{self.unscheduled}\n  schedules {what}{self.parts.text}{by}"
 
 
-def scheduled(program: Program, limits: Limits) -> ScheduledKernels:
+def scheduled(program: Program, limits: Limits, compiler: str = COMPILERS[0]) -> ScheduledKernels:
     """Program -> the same with the schedules of its phases."""
     p, schedules, host = program, [], None
     parts = parts_of(p)
@@ -66,7 +69,7 @@ def scheduled(program: Program, limits: Limits) -> ScheduledKernels:
         host = reason.with_traceback(None)  # whose frames hold arrays
     return ScheduledKernels(
         p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
-        parts, tuple(schedules), host, p.text,
+        parts, tuple(schedules), host, p.text, compiler,
     )  # fmt: skip
 
 
