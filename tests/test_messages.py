@@ -32,9 +32,10 @@ NOT_OURS = {
     "report/origin.py": {"model name"},  # the system's
     "report/render/svg.py": {"op by op"},  # a lane
     "targets/cpu_llvm/listing.py": {"define ", "target "},  # LLVM's
-    "targets/cpu_llvm/located.py": {"define "},
+    "targets/gpu_cuda/kernel_listing.py": {"define "},
     "targets/gpu_cuda/kernels/kernel_writer.py": {"declare "},
     "targets/gpu_cuda/simulation/processor_text.py": {"align ", "attributes ", "declare ", "define ", "target "},
+    "targets/llvm/located_text.py": {"define "},
 }
 LOOKS = {
     "startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "rsplit", "find", "index",

@@ -6,10 +6,9 @@ they say is put beside it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from jitlab.ir import UNKNOWN
@@ -18,6 +17,7 @@ from jitlab.messages import units
 from jitlab.support import locks
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.llvm.assembly_places import is_instruction, numbers_beside
 from jitlab.targets.target import Listed, Listing, Place
 
 from . import machine
@@ -42,11 +42,9 @@ _FRAME = re.compile(
     r"\t(?:push\w*|pop\w*|ret\w*|vzeroupper)\b|\t(?:sub|add|and)q\t\$-?\d+, %rsp$|\tmovq\t%rsp, %rbp$|\tmovq\t%rbp, %rsp$"
     r"|\tleaq\t-?\d*\(%rbp\), %rsp$|\t(?:stp|ldp)\t.*\[sp|\t(?:sub|add)\tsp, |\tmov\tx29, sp$"
 )
-_LOC = re.compile(r"\t\.loc\t\d+ (\d+)")
 _DEBUG = re.compile(r",? !dbg !(\d+)")
 _ATTRIBUTES = re.compile(r" #\d+(?=$| {$)")
 _LOCATION = re.compile(r"!(\d+) = !DILocation\(line: (\d+)")
-_LABEL = re.compile(r"\.L\w+")
 
 
 @dataclass
@@ -135,8 +133,8 @@ class ModuleListing(Listing):
     def asm(self) -> list[Listed]:
         """What the processor gets."""
         plain = machine.asm("".join(f"{text}\n" for text, _ in self.module.lines), self.tier).splitlines()
-        located = list(_instructions(machine.asm(self.module.debug, self.tier).splitlines()))
-        numbers = iter(self._aligned([line for line in plain if _is_instruction(line)], located))
+        found, self.strays = numbers_beside(plain, machine.asm(self.module.debug, self.tier).splitlines())
+        numbers = iter(found)
         result: list[Listed] = []
         function: list[Step] = []  # of the function so far
         rows: list[int] = []  # where its instructions stand in the result
@@ -144,7 +142,7 @@ class ModuleListing(Listing):
         kernel = name = ""
         _ = self.llvm_optimized
         for line in plain:
-            if _is_instruction(line):
+            if is_instruction(line):
                 number = next(numbers)
                 if _FRAME.match(line) and kernel:
                     number = self.module.places.number(Place(UNKNOWN, ENTRY, kernel))
@@ -177,18 +175,6 @@ class ModuleListing(Listing):
         origins = UNKNOWN.union(*(place.origins for place in places))
         return Place(origins, "" if origins else next((place.role for place in places), ""), kernel)
 
-    def _aligned(self, own: Sequence[str], located: Sequence[tuple[str, int]]) -> list[int]:
-        """The place of each instruction that runs. The two streams are the same; were they not, what differs has no place."""
-        ours, theirs = _renamed(own), _renamed([text for text, _ in located])
-        if ours == theirs:
-            return [number for _, number in located]
-        result = [0] * len(own)
-        self.strays = len(own)
-        for i, j, n in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
-            result[i : i + n] = [number for _, number in located[j : j + n]]
-            self.strays -= n
-        return result
-
 
 def listing(program: Program, tier: Tier = "good") -> ModuleListing:
     """The stages of a Program; the last ones asked for are kept."""
@@ -200,29 +186,6 @@ def listing(program: Program, tier: Tier = "good") -> ModuleListing:
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
     return kept
-
-
-def _instructions(lines: Iterable[str]) -> Iterable[tuple[str, int]]:
-    """Each instruction with the line its location says."""
-    number = 0
-    for line in lines:
-        found = _LOC.match(line)
-        if found:
-            number = int(found[1])
-        elif not line.startswith(("\t", ".")) and line.endswith(":"):
-            number = 0  # a function begins
-        elif _is_instruction(line):
-            yield line, number
-
-
-def _is_instruction(line: str) -> bool:
-    return line.startswith("\t") and not line.startswith(("\t.", "\t#", "\t//"))
-
-
-def _renamed(lines: Sequence[str]) -> list[str]:
-    """The instructions with labels by order of appearance: debug locations bring labels of their own."""
-    names: dict[str, str] = {}
-    return [_LABEL.sub(lambda found: names.setdefault(found[0], f".L{len(names)}"), line) for line in lines]
 
 
 def _trimmed(lines: list[Listed]) -> list[Listed]:

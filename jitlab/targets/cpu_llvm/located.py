@@ -1,15 +1,13 @@
 """A Program's LLVM module with the origin of each instruction: which operations it came from, or what else it is for.
 
 The text without origins is that of `module_for`, instruction by instruction: this is written only when a user asks for the
-code. Each distinct origin has a number, and that number stands as the "line" of LLVM's debug locations, so that many operations
-may share an instruction and passes carry the whole set along.
+code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,8 @@ from jitlab.ir import UNKNOWN, Origins
 from jitlab.ir.programs.program import Accumulator, Expr, For, Load, Scalar, Statement, Step, all_expressions
 from jitlab.ir.programs.program_lines import origins_in, steps_of
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.llvm.function_text import FunctionText, Phi, module_text
+from jitlab.targets.llvm.function_text import FunctionText
+from jitlab.targets.llvm.located_text import LocatedText, Places, debug_text, numbered_lines
 from jitlab.targets.llvm.program_phases import Phase
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
@@ -30,29 +29,8 @@ from .emit.codegen import functions_of
 from .emit.phase import PhaseWriter
 from .emit.reductions import Running
 
-#: Numbers of metadata of ours; those of branch weights and non-temporal stores are below.
-FIRST = 1000
-
 #: What an instruction is for that came from no operation.
 ENTRY, SIGNALS = "entry", "signals"
-
-
-@dataclass
-class Places:
-    """The distinct places of a module. Number 0 is nowhere, as in LLVM's line tables."""
-
-    numbers: dict[Place, int] = field(default_factory=dict)
-    found: list[Place] = field(default_factory=lambda: [Place(UNKNOWN, "", "")])
-
-    def number(self, place: Place) -> int:
-        n = self.numbers.get(place)
-        if n is None:
-            n = self.numbers[place] = len(self.found)
-            self.found.append(place)
-        return n
-
-    def __getitem__(self, number: int) -> Place:
-        return self.found[number] if 0 <= number < len(self.found) else self.found[0]
 
 
 @dataclass(frozen=True)
@@ -78,71 +56,7 @@ def located_module(program: Scheduled) -> LocatedModule:
 
     functions = functions_of(layout, write)
     kernels = {f"phase{number}": phase.kernel for number, phase in enumerate(layout.phases)}
-    lines: list[tuple[str, int]] = []
-    numbers = {f.name: f.numbers() for f in functions if isinstance(f, LocatedText)}
-    at: Iterator[int] = iter(())
-    for line in module_text(functions).splitlines():
-        if line.startswith("define "):
-            at = iter(numbers.get(line.partition("@")[2].partition("(")[0], ()))
-            lines.append((line, 0))
-        elif line.startswith("  "):
-            lines.append((line, next(at, 0)))
-        else:
-            lines.append((line, 0))
-    return LocatedModule(lines, places, _debug_text(functions, places), kernels)
-
-
-class LocatedText(FunctionText):
-    """A function that notes for each instruction the place that was current when it was written."""
-
-    def __init__(self, name: str, params: Sequence[tuple[str, str]] = (), returns: str = "void") -> None:
-        super().__init__(name, params, returns)
-        self.at = 0
-        self._at: list[int] = []
-        self._at_ahead: list[int] = []
-        self._at_allocas: list[int] = []
-
-    def numbers(self) -> list[int]:
-        """Of its instructions, in the order they are rendered."""
-        own = [n for n, line in zip(self._at, self._lines, strict=True) if isinstance(line, Phi) or not line.endswith(":")]
-        return [*self._at_allocas, *self._at_ahead, *own]
-
-    def _note(self) -> None:
-        self._at += [self.at] * (len(self._lines) - len(self._at))
-        self._at_ahead += [self.at] * (len(self._ahead) - len(self._at_ahead))
-        self._at_allocas += [self.at] * (len(self._allocas) - len(self._at_allocas))
-
-    def instr(self, text: str) -> str:
-        name = super().instr(text)
-        self._note()
-        return name
-
-    def emit(self, text: str) -> None:
-        super().emit(text)
-        self._note()
-
-    def ahead(self, text: str) -> str:
-        name = super().ahead(text)
-        self._note()
-        return name
-
-    def ahead_emit(self, text: str) -> None:
-        super().ahead_emit(text)
-        self._note()
-
-    def block(self, name: str) -> None:
-        super().block(name)
-        self._note()
-
-    def phi(self, type: str, incoming: Iterable[tuple[object, str]] = ()) -> Phi:
-        phi = super().phi(type, incoming)
-        self._note()
-        return phi
-
-    def alloca(self, type: str, align: int = 64) -> str:
-        name = super().alloca(type, align)
-        self._note()
-        return name
+    return LocatedModule(numbered_lines(functions), places, debug_text(functions, places), kernels)
 
 
 class _LocatedWriter(PhaseWriter):
@@ -238,44 +152,3 @@ class _LocatedWriter(PhaseWriter):
     def _look(self, condition: str, also: Any = None) -> None:
         with self._at(UNKNOWN, SIGNALS):
             super()._look(condition, also)
-
-
-def _debug_text(functions: Sequence[FunctionText], places: Places) -> str:
-    """The module with debug locations: the number of a place is a line of a file that does not exist."""
-    cu, flags, file, type = (f"!{FIRST + k}" for k in range(4))
-    metadata = [
-        f"!llvm.dbg.cu = !{{{cu}}}", f'!llvm.module.flags = !{{{flags}}}',
-        f'{cu} = distinct !DICompileUnit(language: DW_LANG_C99, file: {file}, isOptimized: true, runtimeVersion: 0,'
-        " emissionKind: LineTablesOnly)",
-        f'{flags} = !{{i32 2, !"Debug Info Version", i32 3}}', f'{file} = !DIFile(filename: "origins", directory: "")',
-        f"{type} = !DISubroutineType(types: !{{null}})",
-    ]  # fmt: skip
-    number = FIRST + 4
-    where: dict[tuple[str, int], str] = {}
-    subprograms: dict[str, str] = {}
-    for f in functions:
-        if not isinstance(f, LocatedText):
-            continue
-        numbers = f.numbers()
-        subprograms[f.name] = f"!{number}"
-        number += 1
-        metadata.append(
-            f'{subprograms[f.name]} = distinct !DISubprogram(name: "{f.name}", scope: {file}, file: {file}, line: 1,'
-            f" type: {type}, scopeLine: 1, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {cu})"
-        )
-        for n in dict.fromkeys(numbers):
-            where[f.name, n] = f"!{number}"
-            number += 1
-            metadata.append(f"{where[f.name, n]} = !DILocation(line: {n}, column: 1, scope: {subprograms[f.name]})")
-    at = {f.name: iter(f.numbers()) for f in functions if isinstance(f, LocatedText)}
-    name = ""
-    out = []
-    for line in module_text(functions).splitlines():
-        if line.startswith("define "):
-            name = line.partition("@")[2].partition("(")[0]
-            if name in at:
-                line = f"{line.removesuffix(' {')} !dbg {subprograms[name]} {{"
-        elif line.startswith("  ") and name in at:
-            line = f"{line}, !dbg {where[name, next(at[name])]}"
-        out.append(line)
-    return "\n".join([*out, *metadata]) + "\n"

@@ -1,4 +1,4 @@
-"""The text of kernels for people: as numba.cuda functions, LLVM's as they are written, and PTX."""
+"""The text of kernels for people: as numba.cuda functions, LLVM's as they are written, and PTX; each line has its place."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from jitlab import messages
 from jitlab.ir.types import UNKNOWN
 from jitlab.support.lazy import lazy
+from jitlab.targets.llvm.assembly_places import is_instruction, numbers_beside
 from jitlab.targets.target import Listed, Listing, Place
 
 from . import ptx
-from .kernels.kernel_module import Kernels, ScheduledKernels, kernels_of
+from .kernels.kernel_module import ScheduledKernels
+from .kernels.located_kernels import LocatedKernels, located_kernels
 from .kernels.schedules import Unscheduled
 from .numba_source.numba_module import NumbaModule, numba_module
+from .ptx_gaps import filled
 
 NUMBA = "numba"
 
@@ -27,11 +30,11 @@ class KernelListing(Listing):
         self.program, self.arch = program, arch if arch.startswith("sm_") else SHOWN_ARCH
 
     @lazy
-    def _made(self) -> Kernels | Unscheduled:
+    def _made(self) -> LocatedKernels | Unscheduled:
         if self.program.host is not None:
             return self.program.host
         try:
-            return kernels_of(self.program)
+            return located_kernels(self.program)
         except Unscheduled as reason:
             return reason
 
@@ -45,37 +48,56 @@ class KernelListing(Listing):
     @property
     def functions(self) -> Mapping[str, str]:
         made = self._made
-        if isinstance(made, Unscheduled):
-            return {}
-        return {f.name: phase.kernel for f, phase in zip(made.functions, made.slots.phases, strict=True)}
-
-    def _numba_lines(self) -> list[Listed]:
-        made = self._numba
-        if isinstance(made, Unscheduled):
-            return []
-        return [Listed(s.text, Place(s.origins, "", s.kernel), not s.origins) for s in made.lines]
+        return {} if isinstance(made, Unscheduled) else made.functions
 
     def lines(self, stage: str) -> Sequence[Listed]:
         if stage == NUMBA:
-            return self._numba_lines()
+            source = self._numba
+            lines = () if isinstance(source, Unscheduled) else source.lines
+            return [Listed(s.text, Place(s.origins, "", s.kernel), not s.origins) for s in lines]
         made = self._made
         if isinstance(made, Unscheduled):
             return []
-        text = made.text if stage == "llvm" else ptx.ptx_of(made.text, self.arch)
+        return self._llvm(made) if stage == "llvm" else self._ptx(made)
+
+    def _llvm(self, made: LocatedKernels) -> list[Listed]:
         found, kernel = [], ""
-        for line in text.splitlines():
-            name = next((name for name in self.functions if f"@{name}(" in line or f".entry {name}(" in line), "")
-            kernel = self.functions.get(name, kernel)
-            word = line.strip()
-            is_noise = not word or word.endswith((":", ",", "(", ")")) or word[0] in "./{}@;$!" or not line[0].isspace()
-            found.append(Listed(line, Place(UNKNOWN, "", kernel), is_noise))
+        for text, number in made.lines:
+            if text.startswith("define "):
+                kernel = made.functions.get(text.partition("@")[2].partition("(")[0], "")
+            found.append(_listed(text, made, frozenset((number,) if number else ()), kernel, text.startswith("  ")))
+        return found
+
+    def _ptx(self, made: LocatedKernels) -> list[Listed]:
+        lines = ptx.ptx_of(made.text, self.arch).splitlines()
+        numbers, _ = numbers_beside(lines, ptx.ptx_of(made.debug, self.arch).splitlines())
+        own = iter(numbers)
+        at = [next(own) if is_instruction(line) else 0 for line in lines]
+        known = [frozenset((n,) if n else ()) for n in at]
+        found: list[Listed] = []
+        starts = [k for k, line in enumerate(lines) if ".entry " in line or line.startswith((".func", ".visible .func"))]
+        for start, end in zip([0, *starts], [*starts, len(lines)], strict=True):
+            name = lines[start].partition(".entry ")[2].partition("(")[0] if start in starts else ""
+            for line, places in zip(lines[start:end], filled(lines[start:end], known[start:end]), strict=True):
+                kernel = made.functions.get(name, "")
+                is_work = is_instruction(line) and line.endswith(";") and line[1] not in "{}()" and line != "\tret;"
+                found.append(_listed(line, made, places, kernel, is_work))
         return found
 
     def comment(self, stage: str) -> str | None:
-        return "#" if stage == NUMBA and self._numba_lines() else None
+        return "#" if stage == NUMBA and not isinstance(self._numba, Unscheduled) else None
 
     def note(self, stage: str) -> str | None:
         made = self._numba if stage == NUMBA else self._made
         if isinstance(made, Unscheduled):
             return messages.text(made.code, **made.operands)
         return messages.text("gpu.numba_note") if stage == NUMBA else None
+
+
+def _listed(text: str, made: LocatedKernels, numbers: frozenset[int], kernel: str, is_work: bool) -> Listed:
+    """A line with all the places of its numbers; what only readies a function is no work."""
+    places = [made.places[n] for n in numbers]
+    origins = UNKNOWN.union(*(place.origins for place in places))
+    role = "" if origins else next((place.role for place in places), "")
+    noise = not is_work or not kernel or bool(role)
+    return Listed(text, Place(UNKNOWN if noise else origins, role, kernel), noise)

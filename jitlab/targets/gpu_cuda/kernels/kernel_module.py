@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from jitlab.config import COMPILERS
@@ -10,7 +10,7 @@ from jitlab.ir.programs.program import Buffer, For, Gemm, Program, walk
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Shape2
-from jitlab.targets.llvm.function_text import module_text
+from jitlab.targets.llvm.function_text import FunctionText, module_text
 from jitlab.targets.llvm.program_phases import Phase
 
 from .kernel_writer import KernelWriter
@@ -29,8 +29,6 @@ MOST_BLOCKS, MOST_ROWS = (1 << 31) - 1, (1 << 16) - 1
 
 #: Threads that a multiprocessor runs at once.
 RESIDENT_THREADS = 2048
-
-_WRITERS = {"product": ProductWriter}
 
 #: Blocks of a grid for each multiprocessor, at most: what is left each thread takes in turns. Many more than run at once end
 #: closer together; one for each vector costs as much again.
@@ -86,12 +84,19 @@ class Kernels:
 def kernels_of(program: ScheduledKernels) -> Kernels:
     """The kernels of a Program that has schedules. Raises Unscheduled where one turns out not to be possible."""
     slots = ContextSlots(program, program.parts)
-    written = [
-        _WRITERS.get(schedule.kind, KernelWriter)(slots, phase, schedule, f"phase{number}").function()
-        for number, (phase, schedule) in enumerate(zip(slots.phases, program.schedules, strict=True))
-    ]
+    written = written_kernels(slots, program.schedules, lambda kind: ProductWriter if kind == "product" else KernelWriter)
     text = TRIPLE + module_text([text for text, _ in written])
     return Kernels(text, tuple(function for _, function in written), program.schedules, slots)
+
+
+def written_kernels(
+    slots: ContextSlots, schedules: Sequence[Schedule], writer: Callable[[str], type[KernelWriter]]
+) -> list[tuple[FunctionText, KernelFunction]]:  # fmt: skip
+    """The function of each phase. `writer`: by kind of schedule. Raises Unscheduled."""
+    return [
+        writer(schedule.kind)(slots, phase, schedule, f"phase{number}").function()
+        for number, (phase, schedule) in enumerate(zip(slots.phases, schedules, strict=True))
+    ]
 
 
 def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processors: int) -> Shape2:

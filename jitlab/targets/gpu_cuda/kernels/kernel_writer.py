@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,10 +49,12 @@ class KernelWriter(TeamReductions):
     other where a statement reads or overwrites what others have stored.
     """
 
+    text: ClassVar[type[FunctionText]] = FunctionText
+
     def __init__(self, slots: ContextSlots, phase: Phase, schedule: Schedule, name: str) -> None:
         self.slots, self.phase = slots, phase
         self.parameters: list[Parameter] = []
-        super().__init__(FunctionText(name, self._params()), schedule)
+        super().__init__(self.text(name, self._params()), schedule)
         self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
         self.seen: set[str] = set()  # and those it has read
         self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
