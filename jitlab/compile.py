@@ -26,26 +26,33 @@ from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
 from jitlab.ir.size_facts import SizeFacts, here, noting
 from jitlab.lower import lower
+from jitlab.messages import Message
 from jitlab.passes import copy_at_devices, place, run_passes
 from jitlab.runtime import Executable, is_watched, kept_plans
 from jitlab.runtime.other_sizes import Late, Served, form_of_graph, serve, varied
 from jitlab.support.later import Later
-from jitlab.targets.devices import target_for
+from jitlab.targets.devices import AUTO, ON_GPU, default_target, device_peaks, target_for
 
 if TYPE_CHECKING:
-    from jitlab.runtime import clustering_dumps, data_sizes, dumps
+    from jitlab.runtime import clustering_dumps, data_sizes, dumps, predicted
 else:  # where a flag, or a program, asks for them
     data_sizes = Later("jitlab.runtime.data_sizes")
+    predicted = Later("jitlab.runtime.predicted")
     clustering_dumps, dumps = Later("jitlab.runtime.clustering_dumps"), Later("jitlab.runtime.dumps")
 
 
 def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
     """Compile what was captured. Gives what runs the trace; one that must not run raises its InternalError at each call."""
     near, trace.near = trace.near, ()
+    placed = None
     try:
+        if options.device == AUTO:
+            options, placed = _where(trace, options)
         if trace.graph.sizes and data_sizes.sized_by_data(trace.graph):
             with noting(SizeFacts()):
                 return _compiled(trace, options, near)
+        if placed is not None:
+            return _compiled(trace, options, placed=placed)
         late = None if _is_seen(trace) else (_late(trace, options, near) if near else None) or _from_disk(trace, options)
         if late is not None:
             trace.executable = late
@@ -53,6 +60,19 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
         return _compiled(trace, options)
     except InternalError as error:
         return partial(_raise, error)
+
+
+def _where(trace: Trace, options: Options) -> tuple[Options, Message | None]:
+    """Where a trace runs for which "auto" is said, and why, as the model's numbers say it."""
+    here = replace(options, device="")
+    if trace.graph.sizes and data_sizes.sized_by_data(trace.graph):
+        return here, None
+    decided = settled(here)
+    made = planned(clustered(simplified(trace.graph, decided, trace.name, trace.number), decided, trace.name, {}))
+    found = predicted.predicted(made.plan, default_target().known_peaks(), device_peaks())
+    if not made.plan.kernels or not found.is_worth_it:
+        return here, found.said("on_cpu") if made.plan.kernels else None
+    return replace(options, device=ON_GPU), found.said("on_gpu")
 
 
 def _is_seen(trace: Trace) -> bool:
@@ -112,7 +132,9 @@ def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
     raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
 
 
-def _compiled(trace: Trace, options: Options, near: Sequence[Any] = ()) -> Callable[[Sequence[Any]], list[Any]]:
+def _compiled(
+    trace: Trace, options: Options, near: Sequence[Any] = (), placed: Message | None = None
+) -> Callable[[Sequence[Any]], list[Any]]:  # fmt: skip
     options = settled(options)
     graph = simplified(trace.graph, options, trace.name, trace.number)
     clustering = clustered(graph, options, trace.name)
@@ -126,7 +148,7 @@ def _compiled(trace: Trace, options: Options, near: Sequence[Any] = ()) -> Calla
             function=trace.name, trace=trace.number, level=options.level, writes=trace.writes, lasting=trace.lasting,
             captured=trace.graph, options=options,
         )
-    executable.facts = here.facts
+    executable.facts, executable.plan.placed = here.facts, placed
     with noting(None):
         _dump(clustering, trace, executable)
     trace.executable = executable
@@ -162,6 +184,14 @@ def compiled_anew(executable: Executable, captured: Graph) -> Executable:
     options = executable.options
     assert options is not None
     graph = simplified(captured, options, executable.function, executable.trace)
+    return executable.trial(clustered(graph, options, executable.function, {}))
+
+
+def compiled_on(executable: Executable, device: str) -> Executable:
+    """The same trace placed on another device ("" for the processor): a trial. What the program itself places stays there."""
+    assert executable.options is not None and executable.captured is not None
+    options = replace(executable.options, device=device)
+    graph = simplified(executable.captured, options, executable.function, executable.trace)
     return executable.trial(clustered(graph, options, executable.function, {}))
 
 

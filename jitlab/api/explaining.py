@@ -165,7 +165,8 @@ class Explained(Picklable):
             cut: a pair of operations or a list of pairs: the first is stored, and the second reads it in another kernel.
             fuse: a pair of operations or a list of pairs: they share a kernel.
             keep_out: an operation or a list of them: NumPy runs it.
-            target: the target to compile for, "cpu"; None: the one that it is compiled for.
+            target: the device to compile for, "cpu" or "gpu", copies there and back included; None: the one that it is
+                compiled for. Without a GPU the refusal has the model's numbers, a prediction.
             sweep: True: every single cut is tried, and ranked by what it costs.
             seconds: about how long to measure; None: a second, and 20 seconds of a sweep.
             **kwargs: a call's keyword arguments.

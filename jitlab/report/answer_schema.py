@@ -192,6 +192,7 @@ class WhatIfAnswer(Record):
     rounds: Count  #: of both plans in turn
     note: str | None = None  #: inputs that have changed since
     in_cell: CellCalls | None = None  #: null: nobody timed them
+    kept_seconds: Seconds | None = None  #: of a run on a device whose memory keeps the arrays
 
 
 class CutEdge(Record):

@@ -341,6 +341,7 @@ class Cluster(Traffic, shown=True):
     scratch_bytes: Bytes | None = None  #: memory for temporaries and rows, gaps included
     allocated_bytes: Measured[Bytes | None] = None  #: what a call asked the allocator for; null: nobody saw it run
     device: str | None = None  #: where one was asked for
+    placed: Message | None = None  #: why it is there, where that was left to jitlab: "auto"
     op_count: Measured[Count | None] = None  #: of a summary: how many operations there are
     kernel_count: Measured[Count | None] = None  #: of a summary: how many kernels there are
 

@@ -1,7 +1,7 @@
 """Running: code kept by Program text, clusters and host operations in order.
 
-Parts, in the order of the data: size_checks, donation, held, compiled, executable, other_sizes, data_sizes, kept_plans,
-clustering_dumps, dumps.
+Parts, in the order of the data: size_checks, donation, held, compiled, executable, predicted, other_sizes, data_sizes,
+kept_plans, clustering_dumps, dumps.
 """
 
 from .compiled import compiled, forget_compiled

@@ -15,13 +15,14 @@ from jitlab.errors import DeviceError, OptionError
 from jitlab.support.later import Later
 
 from .cpu_llvm.cpu_target import CPU
-from .target import Target
+from .target import DevicePeaks, Target
 
 if TYPE_CHECKING:
     from .gpu_cuda.device_array import DeviceArray as DeviceArray
     from .gpu_cuda.simulated_driver import SimulatedDriver
 
 gpu_target, gpu_driver = Later("jitlab.targets.gpu_cuda.gpu_target"), Later("jitlab.targets.gpu_cuda.cuda_driver")
+gpu_peaks = Later("jitlab.targets.gpu_cuda.gpu_peaks")
 device_arrays = Later("jitlab.targets.gpu_cuda.device_array")
 
 #: By kind of device, as `jl.device` and session configurations call it; a GPU is there from its first use on.
@@ -31,6 +32,8 @@ DEVICES: dict[str, Target] = {"CPU": CPU}
 default = "CPU"
 
 GPU = "GPU"
+ON_GPU = f"/device:{GPU}:0"
+AUTO = PLACES[2]
 #: Why no GPU could be opened where it is only preferred.
 _unusable: list[DeviceError] = []
 
@@ -43,8 +46,17 @@ def default_target() -> Target:
 def target_for(device: str) -> Target:
     """The target of what is placed on a device, as "/device:GPU:0" or "XLA_CPU:0" call it: the default's where no target is of
     that kind, or the name is empty."""
-    kind = device.rpartition("/")[2].removeprefix("device:").rpartition(":")[0].removeprefix("XLA_")
+    kind = _kind(device)
     return gpu() if kind == GPU and is_usable() else DEVICES.get(kind) or default_target()
+
+
+def _kind(device: str) -> str:
+    return device.rpartition("/")[2].removeprefix("device:").rpartition(":")[0].removeprefix("XLA_")
+
+
+def is_on_gpu(device: str) -> bool:
+    """Is what is placed on this device for a GPU?"""
+    return _kind(device) == GPU
 
 
 def is_usable() -> bool:
@@ -63,16 +75,27 @@ def gpu() -> Target:
     return known or DEVICES.setdefault(GPU, gpu_target.GpuTarget(gpu_driver.open_driver()))
 
 
+def device_peaks() -> DevicePeaks:
+    """What the GPU can do; where none can be used, what one is assumed to do."""
+    found = gpu().device_peaks() if is_usable() else None
+    return found or gpu_peaks.ASSUMED
+
+
+def why_no_gpu() -> str:
+    """The sentence that says why no GPU can be used; "" where one can be."""
+    return "" if is_usable() else _unusable[0].what
+
+
 def placement(device: str | None) -> str:
     """Where operations are placed under `device="gpu"`, as `jl.device` calls it; None: as `jl.config.device` says, and "" for
-    the default device. A GPU that is asked for has to be usable."""
+    the default device. A GPU that is asked for has to be usable. AUTO: each trace is placed when it is compiled."""
     asked = config.device if device is None else device
     if not isinstance(asked, str) or asked not in PLACES:
-        raise OptionError(f"device={asked!r} cannot be", hint='"cpu" or "gpu"')
-    if asked != PLACES[1]:
-        return ""
-    gpu()
-    return f"/device:{GPU}:0"
+        raise OptionError(f"device={asked!r} cannot be", hint='"cpu", "gpu" or "auto"')
+    if asked == PLACES[1]:
+        gpu()
+        return ON_GPU
+    return AUTO if asked == AUTO and is_usable() else ""
 
 
 def __getattr__(name: str) -> Any:

@@ -52,6 +52,17 @@ class Peaks:
     flops_per_second: float
 
 
+@dataclass(frozen=True)
+class DevicePeaks(Peaks):
+    """The same of a device with memory of its own; bytes a second of copies there and back, and seconds of a launch."""
+
+    to_device: float
+    to_host: float
+    launch_seconds: float
+    name: str  # of the device
+    measured: bool  # False: assumed, for a prediction
+
+
 @dataclass(eq=False)
 class Compiled:
     """The code of one Program. It may be replaced by faster code at any time; both give the same bits."""
@@ -116,6 +127,9 @@ class Device(ABC):
     @abstractmethod
     def may_store_into(self, array: Any, others: Sequence[Any]) -> bool:
         """Is it memory that a launch can write: each element once, and apart from the others?"""
+
+    def wait(self) -> None:  # noqa: B027 - where a launch returns when it is done there is nothing to wait for
+        """Until all that was launched is done."""
 
     def trim(self) -> None:  # noqa: B027 - a device without a pool keeps nothing
         """Give memory that is kept for later arrays back to the system."""
@@ -299,6 +313,10 @@ class Target(ABC):
         """A builtin function that calls `function` where the call is one of `calls` and the two `stops` are 0, else
         `otherwise`, with the same arguments; None: there is none. While somebody takes notes, calls are noted, or go to
         `otherwise`. `under_way` counts what was called and has not ended."""
+        return None
+
+    def device_peaks(self) -> DevicePeaks | None:
+        """What its device can do, with copies; None of the processor."""
         return None
 
     def known_peaks(self) -> Peaks | None:

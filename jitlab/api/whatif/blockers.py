@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from jitlab.config import PLACES
 from jitlab.ir import Apart, Node, NotFused, Reason, Stays
 from jitlab.messages import Message
+from jitlab.runtime.predicted import predicted
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.targets.devices import default_target, device_peaks, is_on_gpu, why_no_gpu
 
 from .plan_questions import Pair, Place, Question, call_of, is_move
 
@@ -50,9 +53,9 @@ CODES = {
 def refused_at_once(place: Place, question: Question) -> Refusal | None:
     """What the plan as it is rules out."""
     if question.target is not None:
-        if question.target in ("cpu", "CPU"):
-            return _refusal("target", "on_cpu")
-        return _refusal("target", "no_target", target=repr(question.target))
+        refusal = _other_target(place, question.target)
+        if refusal is not None:
+            return refusal
     for pair in (*question.cut, *question.fuse):
         refusal = _in_different_bodies(place, pair) or _not_adjacent(place, pair)
         if refusal is not None:
@@ -143,6 +146,23 @@ def _inside(place: Place, pair: Pair) -> Refusal:
     if found is None:
         return _refusal("register", "register", steps, **ends)
     return _refusal(CODES.get(found.code, "kind"), "apart", steps, why=found.text, **ends)
+
+
+def _other_target(place: Place, target: str) -> Refusal | None:
+    """What keeps a plan from another device: it is there, or there is none. Then the model says what it would take."""
+    kind = target.lower()
+    on_gpu = any(is_on_gpu(cluster.device) for cluster in place.clustering.clusters)
+    if kind == PLACES[0]:
+        return None if on_gpu else _refusal("target", "on_cpu")
+    if kind != PLACES[1]:
+        return _refusal("target", "no_target", target=repr(target))
+    if on_gpu:
+        return _refusal("target", "on_gpu")
+    why = why_no_gpu()
+    if not why:
+        return None
+    found = predicted(place.plan, default_target().known_peaks(), device_peaks()).said("absent")
+    return Refusal("target", Message(found.code, {**found.args, "why": why}))
 
 
 def missed(before: Place, after: Place, question: Question) -> Refusal | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ from jitlab.api.check.replaying import (
     largest_error_ulp,
     op_by_op,
 )
-from jitlab.config import config
+from jitlab.compile import compiled_on
+from jitlab.config import PLACES, config
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Node, Overrides
 from jitlab.messages import units
 from jitlab.runtime import Executable
+from jitlab.runtime.executable import on_device
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.statistics import Change, difference, interval
+from jitlab.targets.devices import ON_GPU
 
 from .blockers import Refusal, missed, refused_at_once
 from .plan_questions import Place, Question, at
@@ -92,6 +96,23 @@ class Trial:
                 run(self.arguments)
             return (time.perf_counter_ns() - started) / repeats / 1e9
 
+    def kept_seconds(self) -> float | None:
+        """Seconds of a run whose arguments and results stay in the device's memory; None where that is the host's, or a run
+        changes them."""
+        target = self.executable.only_target
+        if not self.executable.has_others or target is None or self.written or self.draws:
+            return None
+        device = target.device
+        given = [device.array(x) if isinstance(x, np.ndarray) and x.ndim else x for x in self.arguments]
+        samples = []
+        for _ in range(LEAST_ROUNDS):
+            on_device.keeps = True  # until the run has begun
+            started = time.perf_counter_ns()
+            self.executable.run(given)
+            device.wait()
+            samples.append((time.perf_counter_ns() - started) / 1e9)
+        return median(samples)
+
     def side(self, error: float | None) -> Side:
         plan = self.executable.plan
         edges = (*plan.boundaries, *plan.clustering.apart)
@@ -133,7 +154,10 @@ class Experiment:
 
     def _planned(self, overrides: Overrides) -> Trial:
         """The changed plan."""
-        trial = Trial(self.executable.changed(overrides), self.arguments)
+        executable = self.executable
+        if self.question.target is not None:
+            executable = compiled_on(executable, ON_GPU if self.question.target.lower() == PLACES[1] else "")
+        trial = Trial(executable.changed(overrides), self.arguments)
         trial.executable.prepare(trial.arguments, bool(trial.written))
         return trial
 
@@ -185,6 +209,15 @@ class Experiment:
     def change(self) -> Change:
         assert self.after is not None
         return difference(self.before.samples, self.after.samples, paired=True)
+
+    def kept_seconds(self) -> float | None:
+        """Of the plan on a device, without copies of what is read and given."""
+        assert self.after is not None
+        if self.question.target is None:
+            return None
+        with events.muted():
+            found = [trial.kept_seconds() for trial in (self.after, self.before)]
+        return next((seconds for seconds in found if seconds is not None), None)
 
     def sides(self) -> tuple[Side, Side]:
         """Both sides, each with its largest error beside NumPy op by op."""

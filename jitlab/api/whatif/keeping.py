@@ -43,7 +43,7 @@ def keep(
 ) -> tuple[Keep | None, str]:
     """The lines that keep a change, and else why there are none. `names`: those of the program, where jitlab has a name."""
     if question.target is not None:
-        return None, "No scope chooses a target."
+        return None, f'Where all of it runs its definition says: @jl.jit(device="{question.target.lower()}").'
     if (question.cut or question.fuse) and question.keep_out:
         return None, "No one scope says both: ask for what is kept out apart from the rest."
     if executable.captured is None or executable.options is None:

@@ -55,6 +55,7 @@ class WhatIf:
     keep: Keep | None = None
     keep_text: str = ""  # why no lines keep it, where none do
     rounds: int = 0
+    kept_seconds: float | None = None  # on a device whose memory keeps the arrays: nothing is copied
 
     def to_json(self) -> dict[str, Any]:
         """As docs/reference/report-format.md has the result of a what-if."""
@@ -74,6 +75,8 @@ class WhatIf:
         wide = [max(len(row[k]) for row in rows[1:]) for k in range(2)]
         shown = [rows[0][0], f"  {'':<{wide[0]}}  {'as built':>{max(wide[1], 8)}}  changed"]
         shown += [f"  {name:<{wide[0]}}  {old:>{max(wide[1], 8)}}  {new}" for name, old, new in rows[1:]]
+        if self.kept_seconds is not None:
+            shown.append(f"  {units.duration(self.kept_seconds)} with arrays that stay in the GPU's memory")
         shown += [f"  {line}" for line in self.moved]
         shown.append(f"  {self.advice}")
         if self.keep is not None:
@@ -190,10 +193,15 @@ def ask(
     before, after = experiment.sides()
     assert experiment.after is not None
     found, why = keep(executable, experiment.after.executable, question, names)
+    kept_seconds = experiment.kept_seconds()
+    advice = _advice(question, change, before, after)
+    if kept_seconds is not None:
+        there = after if experiment.after.executable.has_others else before
+        advice += _of_copies(there.seconds, kept_seconds)
     return WhatIf(
         question, plan.title, plan.function, title, lines, None, change, before, after,
-        tuple(_moved(place, experiment.after.place)), _advice(question, change, before, after), found, why,
-        len(experiment.before.samples),
+        tuple(_moved(place, experiment.after.place)), advice, found, why,
+        len(experiment.before.samples), kept_seconds,
     )  # fmt: skip
 
 
@@ -351,6 +359,14 @@ def _advice(question: Question, change: Change, before: Side, after: Side) -> st
     change_it = {"cut": "Split them.", "fuse": "Fuse them.", "keep_out": "Run it in NumPy."}.get(question.kind, "Change it.")
     cost = f", and moves {units.size(more)} more" if more > 0 else f", and {units.size(-more)} of traffic" if more < 0 else ""
     return f"{change_it} That saves {time_text} in every run{cost}."
+
+
+def _of_copies(seconds: float, kept: float) -> str:
+    """What to do where half of a run on a device, or more, are copies."""
+    copies = seconds - kept
+    if copies < seconds / 2:
+        return ""
+    return f" Keep its arrays on the GPU (jl.to_device): {units.duration(copies)} of {units.duration(seconds)} are copies."
 
 
 def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:

@@ -65,7 +65,7 @@ class Written:
 
 def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
     """The plan of a clustering, with what became of its clusters; kernels are numbered through all of them."""
-    made = Plan(plan.function, plan.trace, plan.clustering, targets=plan.targets, is_whole=True)
+    made = Plan(plan.function, plan.trace, plan.clustering, targets=plan.targets, placed=plan.placed, is_whole=True)
     made.sources = texts_of(source for node in every_node(plan.clustering.graph) for source in node.sources)
     names: list[list[str]] = []
     for lowered in lowerings:

@@ -153,6 +153,7 @@ class Plan:
     scratch: dict[str, int] = field(default_factory=dict)  # bytes that a call of each cluster takes, rows and gaps included
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
     targets: Mapping[str, str] = field(default_factory=dict)  # of each cluster the key of the target that compiles it
+    placed: Message | None = None  # why it is on its device, where that was left to jitlab
     is_whole: bool = False  # its clusters are lowered: all of the above is there
     written: Written | None = None  # once it is whole
 

@@ -113,6 +113,8 @@ def _cluster(plan: Plan, cluster: Cluster) -> dict[str, Any]:
     }  # fmt: skip
     if cluster.device:
         made["device"] = cluster.device
+    if plan.placed is not None:
+        made["placed"] = plan.placed.to_json()
     if any(k.per_turn for k in mine):
         made["per_turn"] = True
     return made

@@ -95,7 +95,7 @@ class JitMagics(Magics):
     )  # fmt: skip
     @argument(
         "--device", choices=PLACES, default=None, metavar="DEVICE",
-        help="gpu: what is compiled runs on the GPU, cpu: on the processor (default: jl.config.device).",
+        help="gpu: what is compiled runs on the GPU, cpu: on the processor, auto: by a model (default: jl.config.device).",
     )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument(

@@ -298,6 +298,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
             )
         ),
         moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"], bool(cluster.get("per_turn"))),
+        why=clean(cluster["placed"]["text"]) if cluster.get("placed") else "",
         at=_first_line([span for name in cluster["ops"] if name in ops for span in ops[name]["lines"]]),
     )  # fmt: skip
 

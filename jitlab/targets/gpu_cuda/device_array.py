@@ -361,6 +361,9 @@ class GpuMemory(Device):
         """The same of an array that another library has on the device, which is not copied."""
         return foreign(self.driver, value) if hasattr(value, INTERFACE) else from_numpy(self.driver, value)
 
+    def wait(self) -> None:
+        self.driver.wait()
+
     def layout_of(self, array: DeviceArray) -> str:
         return "C" if array._apart is None and array.address % array.dtype.itemsize == 0 else ""
 

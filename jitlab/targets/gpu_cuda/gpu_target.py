@@ -12,18 +12,22 @@ from jitlab.ir.programs.program import Program
 from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.calls.blas import gemm_address
 from jitlab.targets.cpu_llvm.cpu_target import CPU
-from jitlab.targets.target import Compiled, Entry, Launcher, Listing, Origin, Target
+from jitlab.targets.target import Compiled, DevicePeaks, Entry, Launcher, Listing, Origin, Target
 
 from .device_array import GpuMemory
 from .gpu_code import GpuCode, HostCode
 from .gpu_driver import Driver
 from .gpu_launcher import HostLauncher, KernelLauncher
+from .gpu_peaks import ASSUMED, measured
 from .kernel_listing import KernelListing
 from .kernels.kernel_module import ScheduledKernels, kernels_of, scheduled
 from .kernels.schedules import Limits, Unscheduled
 from .numba_source.numba_launcher import NumbaCode, NumbaLauncher, numba_code
 
 gpu_entry = Later("jitlab.targets.gpu_cuda.warm_calls.gpu_entry")
+
+#: The key of the driver of a GPU that the processor plays.
+SIMULATED = "simulated"
 
 #: What loops are cut by: the same on every GPU, so that a program gives the same bits on each.
 SHAPE = dict(
@@ -44,6 +48,7 @@ class GpuTarget(Target):
     def __init__(self, driver: Driver, limits: Limits | None = None) -> None:
         self.driver, self.limits = driver, limits or Limits()
         self.device = GpuMemory(driver)
+        self._peaks: DevicePeaks | None = None
 
     @property
     def machine(self) -> str:
@@ -85,6 +90,11 @@ class GpuTarget(Target):
 
     def entry(self, graph: Graph, launchers: Sequence[Launcher], form: CallForm) -> Entry | None:
         return gpu_entry.gpu_entry(self.driver, graph, launchers, form)  # type: ignore[no-any-return]
+
+    def device_peaks(self) -> DevicePeaks:
+        if self._peaks is None:
+            self._peaks = ASSUMED if self.driver.key == SIMULATED else measured(self.driver)
+        return self._peaks
 
     def last_tier(self, program: Program) -> str:
         return "ptx"
