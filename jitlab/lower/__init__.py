@@ -1,6 +1,6 @@
 """Clusters become Programs: fusion, schedule, memory.
 
-Parts, in the order of the data: block, sizes, value_names, fusion, schedule, memory, traffic, temporaries, program_builder,
+Parts, in the order of the data: block, sizes, value_names, fusion, schedule, memory, temporaries, program_builder,
 lower.
 """
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
 from jitlab.ir.programs.scratch import scratch_places
+from jitlab.ir.programs.traffic import flops, is_per_turn, traffic
 from jitlab.ir.size_facts import noting
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.indexing import Gather, Take
@@ -30,7 +31,6 @@ from .schedule.row_blocking import in_blocks
 from .schedule.statements import BlockWriter
 from .sizes import Sizes
 from .temporaries import moved_op_by_op, size_of, temporaries
-from .traffic import flops, is_per_turn, traffic
 
 
 def lower(

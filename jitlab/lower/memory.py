@@ -65,7 +65,7 @@ def arrange(
             cuts.stored_after_all(kept)
             continue
         grouping = grouped(stages, sizes.shape.nests, level, cuts, block.ordered)
-        found = expensive_in_several(grouping.groups, stored, sizes.shape.recompute_operations)
+        found = expensive_in_several(grouping.groups, stored, sizes.shape)
         if not found:
             break
         expensive |= found

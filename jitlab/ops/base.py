@@ -52,7 +52,6 @@ class Operation:
     has_effects: ClassVar[bool] = False
     may_raise: ClassVar[bool] = False  # what its operands hold may make it raise: it runs although nobody reads its result
     flops_per_element: ClassVar[float] = 1
-    weight: ClassVar[float] = 0.0  # time of an element in additions, where that is more than flops_per_element
     differentiable: ClassVar[bool] = False  # a class with a `gradient` of its own is, unless it says otherwise
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
     is_family: ClassVar[bool] = True

@@ -365,6 +365,7 @@ class Kernel(Traffic, shown=True):
     lines: Lines  #: their numbers
     bound: Measured[str | None]  #: `memory`, `compute`, or `cache`: its bytes came faster than memory gives them
     of_peak: Share | None  #: of what the bound allows
+    predicted: Seconds | None = None  #: of one call, by the cost model; null: it does not say
     libraries: Names = ()  #: of each call of a library in it, whose code that is: `BLAS`, `LAPACK`, `FFT`, `NumPy`, `SciPy`
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
 

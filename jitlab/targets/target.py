@@ -319,6 +319,11 @@ class Target(ABC):
         """What its device can do, with copies; None of the processor."""
         return None
 
+    def predicted_seconds(self, program: Program, sizes: Mapping[str, int] | None = None) -> Mapping[str, float | None]:
+        """How long each kernel takes in one call, by its name, as far as a cost model says; `sizes`: of the Program's symbols,
+        else those that it was lowered for."""
+        return {}
+
     def known_peaks(self) -> Peaks | None:
         """What the machine can do; None while nobody knows: the first call may have it measured in the background."""
         return None

@@ -73,7 +73,7 @@ def test_the_reason_says_where_it_is_read_and_what_it_would_cost():
     (edge,) = {boundary.reason.text for boundary in report.boundaries}
     line = spread.__code__.co_firstlineno + 1
     assert edge == f"`e` is read at 5 places, and computing it at each would take 80 more operations; 2.4 kB (line {line})"
-    assert {tuple(boundary.reason.evidence) for boundary in report.boundaries} == {("5", "80", "40")}
+    assert {tuple(boundary.reason.evidence) for boundary in report.boundaries} == {("5", "80", "32")}
 
 
 @pytest.mark.parametrize("function", [

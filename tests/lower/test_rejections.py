@@ -430,8 +430,8 @@ def test_the_edge_of_a_value_that_several_kernels_would_compute_has_both_decisio
     assert {edge.reason.code for edge in edges} == {NotFused.WAITS, NotFused.OTHER_AXES}
     for edge in edges:
         assert edge.rejections[0].code is edge.reason.code
-        assert edge.stored.code is NotFused.RECOMPUTE_IS_EXPENSIVE and edge.stored.evidence == (2, 20, 8)
-        assert edge.stored.operands == ("exp",) and edge.stored.flip.value == 8
+        assert edge.stored.code is NotFused.RECOMPUTE_IS_EXPENSIVE and edge.stored.evidence == (2, 20, 16)
+        assert edge.stored.operands == ("exp",) and edge.stored.flip.value == 16
         assert edge.would_fuse_if.args["operations"] == 20
 
 

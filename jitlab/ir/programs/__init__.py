@@ -1,4 +1,4 @@
 """Programs: the loops over scalars that the kernels of a cluster are, and the machine they are made for.
 
-Parts, in the order of the data: machine_shape, program, program_lines.
+Parts, in the order of the data: machine_shape, program, traffic, program_lines.
 """

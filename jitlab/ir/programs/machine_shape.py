@@ -30,8 +30,10 @@ class Shape:
     has_gemm: bool  # is there a library for products of matrices?
     gemm_multiplications: int  # from which on a product inside a loop is a call of it
 
-    recompute_operations: float  # an element that takes so many is kept rather than computed again
+    recompute_operations: float  # additions' time from which on a value is stored rather than computed by another nest again,
+    row_operations: float  # and kept in a row of scratch rather than computed by a later loop over the row
     nests: NestLimits
     jam_rows: int  # of a recurrence that are taken side by side, so that one does not wait for its own last result
     vector_elements: int  # an inner loop of fewer is not worth lanes
     stream_bytes: int  # an output of so many is written past the cache, so that nothing reads it back
+    slowness: tuple[tuple[str, float], ...] = ()  # kinds of instructions that take so many times as long as shipped

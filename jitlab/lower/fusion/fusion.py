@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 
-from jitlab.ir import NestLimits, Node, NotFused
+from jitlab.ir import NestLimits, Node, NotFused, Shape
+from jitlab.ir.programs.program import Expr
 from jitlab.lower.value_names import stands_before
 from jitlab.support.lazy_dataclass import dataclass
 
@@ -18,6 +19,7 @@ from .cuts import NO_CUTS, Cuts
 from .findings import Obstacle
 from .groups import Group, alone
 from .obstacles import ALONE, JOINED, Case, obstacles, of_kinds, undone, without
+from .recomputing import work
 from .stages import Stage
 
 #: What another order of the statements undoes; and so many orders are tried in a block.
@@ -137,23 +139,25 @@ def note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
                 stage.moves[producer] = stages[before].node
 
 
-def expensive_in_several(groups: list[Group], stored: set[Node], most: float) -> dict[Node, Obstacle]:
-    """Values that several kernels would compute again in `most` operations or more: to keep them costs less. Each with the
-    number of the kernels, its operations, and the limit."""
+def expensive_in_several(groups: list[Group], stored: set[Node], shape: Shape) -> dict[Node, Obstacle]:
+    """Values that several kernels would compute again in `Shape.recompute_operations` or more: to keep them costs less. Each
+    with the number of the kernels, its operations, and the limit."""
     users: dict[Node, set[int]] = {}
-    cost: dict[Node, float] = {}
+    found: dict[Node, Expr] = {}
+    most = shape.recompute_operations
     for i, group in enumerate(groups):
         for stage in group.stages:
-            for node, operations in stage.lazy.items():
+            for node, expr in stage.lazy.items():
                 if node in stage.again:  # whatever that costs
                     continue
                 users.setdefault(node, set()).add(i)
-                cost[node] = operations
-    expensive = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
+                found[node] = expr
+    cost = {n: work(found[n], shape, most) for n, where in users.items() if len(where) > 1 and n not in stored}
+    expensive = {node for node, operations in cost.items() if operations >= most}
     # Keep the last of a chain: what only feeds kept values is not computed again.
     readers = _direct_readers(expensive, groups)
     return {
-        node: Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, node, (len(users[node]), cost[node], most))
+        node: Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, node, (len(users[node]), round(cost[node]), most))
         for node in expensive
         if not readers[node] or not readers[node] <= expensive
     }

@@ -29,6 +29,7 @@ from jitlab.ops.layout.views import Reshape
 from .findings import Obstacle
 from .groups import Group
 from .obstacles import CUT
+from .recomputing import work
 from .sentences import Between, cut, lines_of, reason_of
 from .stages import Stage
 
@@ -70,7 +71,7 @@ def boundaries(
                 readers = [n for n in stage.computed if producer in n.inputs and is_operation(n)] or [stage.node]
                 if all((producer, reader) in edges for reader in readers):
                     continue
-                at = Between(producer, readers[0], stage, where[producer], shared.sizes.shape.nests)
+                at = Between(producer, readers[0], stage, where[producer], shared.sizes.shape)
                 found = _obstacles(at)
                 if not found:
                     continue  # their nests were joined after all, or it is a number in a register
@@ -124,7 +125,7 @@ def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
     code, node = obstacle.code, obstacle.node
     evidence: tuple[Any, ...] = obstacle.evidence
     if code is NotFused.RECOMPUTE_IS_EXPENSIVE and node is not at.producer and at.places > 1:
-        evidence = at.places, at.again, obstacle.evidence[-1]
+        evidence = at.places, round(at.again), obstacle.evidence[-1]
     elif code is NotFused.GATHERED:
         evidence = (at.pick.name,)
     return Rejection(code, (node.name,), evidence, at.producer.type.nbytes, _flip(at, obstacle))
@@ -166,8 +167,8 @@ def _price(
 ) -> tuple[str, dict[str, Any]]:
     """What is said of a second copy. One that saves nothing reads what the value is made of, or the expensive part of that is
     stored."""
-    own = next(s for s in made.stages if producer in s.made)
-    expensive = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
+    own, most = next(s for s in made.stages if producer in s.made), shape.recompute_operations
+    expensive = [node for node, expr in own.lazy.items() if work(expr, shape, most) >= most]
     instead = sum(node.type.nbytes for node in expensive if not any(node in other.inputs for other in expensive))
     known = {node for stage in group.stages for node in stage.reads}
     added = sum(node.type.nbytes for node in own.reads - known)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from jitlab.ir import NestLimits, Node, NotFused, Reason, in_two
+from jitlab.ir import NestLimits, Node, NotFused, Reason, Shape, in_two
 from jitlab.ir.graphs.dot import line_text
 from jitlab.lower.value_names import called
 from jitlab.messages import Message
@@ -26,13 +26,18 @@ Words = Message | tuple[Message, Message]
 @dataclass(frozen=True)
 class Between:
     """What lies between two nests: a value, the stage that reads it, by the operation `reader`, the nest that makes it, and
-    what nests may hold."""
+    the machine's shape."""
 
     producer: Node
     reader: Node
     stage: Stage
     made: Group
-    limits: NestLimits
+    shape: Shape
+
+    @property
+    def limits(self) -> NestLimits:
+        """What nests may hold."""
+        return self.shape.nests
 
     @property
     def own(self) -> Stage:
@@ -46,7 +51,7 @@ class Between:
     @property
     def again(self) -> float:
         """Operations that it takes to compute the value at each place where it is read."""
-        return (self.places - 1) * sum(weight(node) for node in self.own.computed)
+        return (self.places - 1) * sum(weight(node, self.shape) for node in self.own.computed)
 
     @property
     def pick(self) -> Node:

@@ -12,7 +12,7 @@ from dataclasses import field
 import numpy as np
 
 from jitlab.ir import Node, Poly
-from jitlab.ir.programs.program import Apply, Expr, Index, Scalar, work
+from jitlab.ir.programs.program import Apply, Expr, Index, Scalar
 from jitlab.lower.block import Block, binds, is_control
 from jitlab.lower.schedule.inlining import Position, Reader, Ref, Unreadable
 from jitlab.lower.sizes import Sizes
@@ -47,7 +47,7 @@ class Stage:
     picked: set[Node] = field(default_factory=set)  # what it reads where integers say: that has to lie in memory
     taken: tuple[Node, ...] = ()  # what it takes where it lies: memory that it changes in place, the views that a library reads
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
-    lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
+    lazy: dict[Node, Expr] = field(default_factory=dict)  # what it computes on the way
     passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
     items: tuple[Node, ...] = ()  # the results of a loop or branch
     along: int | None = None  # of a scan: its axis of `space`
@@ -103,7 +103,7 @@ def stages_of(
         if _starts_stage(nodes[at], stored):
             try:
                 own = cuts.repeated_in(nodes[at]) if cuts.again else set()
-                places = Places(nodes[at], expensive, sizes.shape.nests.again, own, block.ordered)
+                places = Places(nodes[at], expensive, sizes.shape, own, block.ordered)
                 found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own if own else stored, in_place, places)
                 found[nodes[at]].again = own
             except Unreadable as unreadable:
@@ -227,7 +227,7 @@ def _stage(
     stage.refs = list(refs)
     stage.picked = reader.picked
     stage.leaves = leaves
-    stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
+    stage.lazy = {n: e for n, e in reader.computed.items() if n is not node}
     stage.passed = reader.passed
     return stage
 
@@ -285,12 +285,12 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
 
 
 class _TracingReader(Reader):
-    """Remembers what it computed, and what that costs an element (counted up to `Shape.recompute_operations`)."""
+    """Remembers what it computed."""
 
     def __init__(self, sizes: Sizes, resolve: object, places: Places) -> None:
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
         self.places = places
-        self.work: dict[Node, float] = {}
+        self.computed: dict[Node, Expr] = {}
         self.picked: set[Node] = set()
         self.passed: dict[Node, None] = {}
         self.unreadable: dict[Node, None] = {}  # what has to be stored before its operands can be read
@@ -319,7 +319,7 @@ class _TracingReader(Reader):
             self.places.leave()
         self.passed[node] = None
         if isinstance(node.op, (Elementwise, Generated)):
-            self.work[node] = work(expr, self.sizes.shape.recompute_operations)
+            self.computed[node] = expr
         return expr
 
 

@@ -33,9 +33,9 @@ from jitlab.ir.programs.program import (
     contiguous_strides,
     expressions,
     walk,
-    work,
 )
 from jitlab.lower.fusion.groups import Group
+from jitlab.lower.fusion.recomputing import work
 from jitlab.lower.fusion.stages import Stage, contraction
 from jitlab.lower.sizes import Sizes
 from jitlab.ops.base import Reduction
@@ -431,8 +431,8 @@ class Nest:
         seen.add(id(e))
         earlier = made.get(id(e))
         again = earlier is not None and earlier is not p and earlier.inner == p.inner
-        most = self.shape.recompute_operations
-        if earlier is not None and again and e.depends & inner and work(e, most) >= most:
+        most = self.shape.row_operations
+        if earlier is not None and again and e.depends & inner and work(e, self.shape, most) >= most:
             if id(e) not in kept:
                 kept[id(e)] = self._keep(e, earlier, k)
             replaced[id(e)] = kept[id(e)]

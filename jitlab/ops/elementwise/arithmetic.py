@@ -89,7 +89,6 @@ class RealDiv(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.true_divide
     flops_per_element: ClassVar[float] = 4
-    weight: ClassVar[float] = 9
     instruction: ClassVar[str] = "div"
     operands = (X, Y), (Z, Z[::-1]), (np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0]))
 
@@ -107,7 +106,6 @@ class FloorDiv(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.floor_divide
     flops_per_element: ClassVar[float] = 8
-    weight: ClassVar[float] = 50
     operands = (X, Y), (I8, J8), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -119,7 +117,6 @@ class FloorMod(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.remainder
     flops_per_element: ClassVar[float] = 10
-    weight: ClassVar[float] = 50
     operands = (X, DIVISORS), (I8, J8), SPECIAL_PAIR
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -210,7 +207,6 @@ class Reciprocal(Unary):
 
     ufunc: ClassVar[np.ufunc] = np.reciprocal
     flops_per_element: ClassVar[float] = 4
-    weight: ClassVar[float] = 9
     singular: ClassVar[bool] = True
     operands = (X,), (SPECIALS,), (Z,)
 
@@ -230,7 +226,6 @@ class Sqrt(Unary):
 
     ufunc: ClassVar[np.ufunc] = np.sqrt
     flops_per_element: ClassVar[float] = 6
-    weight: ClassVar[float] = 16
     singular: ClassVar[bool] = True
     operands = (X + 2.5,), (SPECIALS,), (Z,)
 
@@ -246,7 +241,6 @@ class Pow(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.power
     flops_per_element: ClassVar[float] = 40
-    weight: ClassVar[float] = 120
     exact: ClassVar[bool] = False
     operands = (X + 2.5, Y), (I8, np.abs(J8 % 5)), SPECIAL_PAIR, (Z, Z[::-1] * 0.5)
 

@@ -14,13 +14,13 @@ from jitlab.messages import Message, plain, units
 from jitlab.report.duration_samples import quantiles
 from jitlab.report.equal_reasons import told_edges
 from jitlab.report.origin import origin
-from jitlab.report.recording import Recording, Sampled, Tally, known_plan, numbered_plan
+from jitlab.report.recording import Recording, Sampled, Tally, known_code, known_plan, numbered_plan
 from jitlab.report.render import wording
 from jitlab.report.schema import VERSION, has, lists
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.devices import default_target
+from jitlab.targets.devices import default_target, target_of
 from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
@@ -245,6 +245,7 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
     result = []
     place: dict[str, int] = {}
     alone = {c["name"]: len(c["kernels"]) == 1 for c in plan.json["clusters"]}
+    predicted = predictions(plan, recording)
     for kernel in plan.json["kernels"]:
         cluster = kernel["cluster"]
         i = place[cluster] = place.get(cluster, -1) + 1
@@ -256,8 +257,22 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
             seconds = _known(tally.ns)
         made = {**kernel, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
         made["bound"], made["of_peak"] = bound(made, peaks)
+        if (seconds := predicted.get((cluster, kernel["name"]))) is not None:
+            made["predicted"] = seconds
         result.append(made)
     return result
+
+
+def predictions(plan: _Plan, recording: Recording) -> dict[tuple[str, str], float | None]:
+    """What the cost model says of each kernel, by its cluster and name: of one call."""
+    found: dict[tuple[str, str], float | None] = {}
+    for cluster in plan.json["clusters"]:
+        name = cluster["name"]
+        code = recording.codes.get(name) or known_code(plan.function, plan.trace, name)
+        if code is not None:
+            seconds = target_of(code.target).predicted_seconds(code.program)
+            found |= {(name, kernel): seconds.get(own) for own, kernel in code.kernels.items()}
+    return found
 
 
 def _known(ns: int) -> float | None:

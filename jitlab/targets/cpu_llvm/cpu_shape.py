@@ -14,8 +14,9 @@ STREAM_BYTES = 16 << 20  # half of an L3 of 32 MB
 
 
 @cache
-def shape(has_gemm: bool) -> Shape:
-    """The same for all processors, so that a program gives the same bits on each."""
+def shape(has_gemm: bool, slowness: tuple[tuple[str, float], ...] = ()) -> Shape:
+    """What bits depend on is the same for all processors, so that a program gives the same ones on each. `slowness`: as in
+    `Shape`."""
     return Shape(
         block_elements=1 << 16,  # it depends on nothing, so neither do the bits
         plain_sum_elements=256,  # what each lane adds up stays within the bound of docs/reference/numerics.md
@@ -23,9 +24,9 @@ def shape(has_gemm: bool) -> Shape:
         tall_bytes=1 << 20,  # larger than the caches of a core
         wide_columns=WIDE_COLUMNS,
         has_gemm=has_gemm, gemm_multiplications=1 << 17,
-        recompute_operations=8.0,
-        nests=NestLimits(stages=64, operations=1000, deep=128, again=40),
+        recompute_operations=16.0, row_operations=8.0,
+        nests=NestLimits(stages=64, operations=1000, deep=128, again=32),
         jam_rows=4,
         vector_elements=8,
-        stream_bytes=STREAM_BYTES,
+        stream_bytes=STREAM_BYTES, slowness=slowness,
     )  # fmt: skip

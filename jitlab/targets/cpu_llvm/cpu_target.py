@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.support.later import Later
+from jitlab.support.lazy import Kept
 from jitlab.targets.target import Compiled, Launcher, Origin, Peaks, PlainCall, Target
 
 from . import machine
@@ -25,10 +27,13 @@ from .peaks import known_peaks
 from .preparing import preparation
 
 if TYPE_CHECKING:
+    from . import cost_model, speeds
     from . import listing as listings
     from .calls import python_way
 else:
+    cost_model = Later(f"{__package__}.cost_model")
     python_way = Later(f"{__package__}.calls.python_way")
+    speeds = Later(f"{__package__}.speeds")
     listings = Later(f"{__package__}.listing")
 
 
@@ -54,7 +59,7 @@ class CpuTarget(Target):
 
     @property
     def shape(self) -> Shape:
-        return shape(bool(gemm_address("dgemm")))
+        return shape(bool(gemm_address("dgemm")), _slowness())
 
     def scheduled(self, program: Program) -> Scheduled:
         return scheduled(program)
@@ -121,8 +126,23 @@ class CpuTarget(Target):
     def is_loaded(self) -> bool:
         return machine.is_loaded()
 
+    def predicted_seconds(self, program: Program, sizes: Mapping[str, int] | None = None) -> Mapping[str, float | None]:
+        speed = speeds.speeds()
+        key = f"{program.text} {sizes or program.sizes} {speed}"
+        return _predictions.of(key, lambda: cost_model.predicted_seconds(self.scheduled(program), sizes, speed))
+
     def known_peaks(self) -> Peaks | None:
         return known_peaks()
 
+
+
+@cache
+def _slowness() -> tuple[tuple[str, float], ...]:
+    """As the process found it. Where nothing was kept on this machine, LLVM need not say which one it is."""
+    return () if machine.object_cache().is_empty else speeds.slowness()
+
+
+#: Of the Programs that were asked for last.
+_predictions: Kept[str, Mapping[str, float | None]] = Kept(256)
 
 CPU = CpuTarget()

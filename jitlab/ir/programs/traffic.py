@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from jitlab.ir import Node, Poly
-from jitlab.ir.programs.program import (
+from jitlab.ir.extents import Poly
+from jitlab.ir.graphs.graph import Node
+
+from .program import (
     Apply,
     Buffer,
     Call,
@@ -26,12 +28,16 @@ from jitlab.ir.programs.program import (
     walk,
 )
 
-from .sizes import Sizes
-
 Gathered = tuple[tuple[Expr, Poly], ...]
 
 
-def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
+class Valued(Protocol):
+    """Who knows the values of polynomials."""
+
+    def value(self, p: Poly) -> int: ...
+
+
+def traffic(kernel: Kernel, sizes: Valued) -> tuple[int, int]:
     """Bytes a kernel reads and writes in memory: each distinct element once, rows of scratch not at all. Where integers say
     which elements, as many as they can name: whether they name some twice only the data know. A loop of the user's that goes
     over arrays moves in each of its turns what it moves in one; of a loop without a count one turn is counted."""
@@ -54,7 +60,7 @@ def is_per_turn(kernel: Kernel) -> bool:
     return any(isinstance(s, Repeat) and s.count is None and _sweeps(s) for s in walk(kernel.body))
 
 
-def _opened(body: Sequence[Statement], sizes: Sizes) -> Iterator[Statement]:
+def _opened(body: Sequence[Statement], sizes: Valued) -> Iterator[Statement]:
     """The statements, those of loops that are around others for form's sake and run once among them."""
     for s in body:
         if isinstance(s, For) and not s.accumulators and any(not i.vars and sizes.value(i.const) == 1 for i in s.extent):
@@ -68,8 +74,14 @@ def _sweeps(s: Statement) -> bool:
     return isinstance(s, Repeat) and any(isinstance(part, (For, Gemm, Call)) for part in walk([*s.before, *s.body]))
 
 
-def _distinct(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
+def _distinct(kernel: Kernel, sizes: Valued) -> tuple[int, int]:
     """Bytes of the distinct elements that a kernel reads and writes."""
+    read, written = touched(kernel, sizes)
+    return sum(read.values()), sum(written.values())
+
+
+def touched(kernel: Kernel, sizes: Valued) -> tuple[dict[str, int], dict[str, int]]:
+    """The same of each buffer; what the kernel itself has written before is not read from memory."""
     loops: dict[str, int] = {}
     bound = {made.name for s in walk(kernel.body) for made in ((s,) if isinstance(s, Let) else getattr(s, "accumulators", ()))}
     read: dict[str, dict[Index, int]] = {}
@@ -136,11 +148,13 @@ def _distinct(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
             for e in expressions(s):
                 visit(e, set())
     inner = {name for name in read if name in written} - given  # written by this kernel and still in cache
-    bytes_read = sum(min(whole[name], sum(parts.values())) for name, parts in read.items() if name not in inner)
-    return bytes_read, sum(min(whole[name], sum(parts.values())) for name, parts in written.items())
+    return (
+        {name: min(whole[name], sum(parts.values())) for name, parts in read.items() if name not in inner},
+        {name: min(whole[name], sum(parts.values())) for name, parts in written.items()},
+    )
 
 
-def flops(kernel: Kernel, nodes: Sequence[Node], sizes: Sizes) -> int:
+def flops(kernel: Kernel, nodes: Sequence[Node], sizes: Valued) -> int:
     """What a call of a kernel computes for these operations, each as often as its loops compute it: what fusion computes for
     each reader once more counts once more, and of what a kernel needs a part of, that part."""
     found = {} if kernel.kind == "library" else _Evaluations(kernel, sizes).found
@@ -156,7 +170,7 @@ class _Evaluations:
     """How often the loops of a kernel compute each operation, by its name and kind. What a loop does not change is computed
     before it."""
 
-    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+    def __init__(self, kernel: Kernel, sizes: Valued) -> None:
         self.found: dict[tuple[str, Any], int] = {}
         self._sizes = sizes
         self._written = {f"={s.buffer.name}" for s in walk(kernel.body) if isinstance(s, Store)}
