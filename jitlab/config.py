@@ -43,6 +43,9 @@ class Config:
         saved_bytes: the most that the report below a cell adds to the notebook file, in bytes.
         stable_outputs: True: that report stays as it is when the cell runs again, is captured alike and takes as long, so that
             the notebook file does not change.
+        threads: on how many threads a kernel may run that is worth it. 0: as many as the variable JITLAB_NUM_THREADS says;
+            without it, as many as OMP_NUM_THREADS says or the system grants this process, and no more than NumPy's BLAS has at
+            the time, so that what threadpoolctl limits is limited here, too. Results are the same to the bit.
         settle: how the calls of a `jl.jit` function, and runs of a cell, go for which Python takes less time. "measure": as
             Python, once calls both ways have shown it. "model": as Python where nothing in them can be compiled, or where
             entering their pieces takes longer by counts: the same in every process. "off": compiled, however long that takes.
@@ -75,6 +78,7 @@ class Config:
     copy_limit_bytes: int = 2**31
     saved_bytes: int = 150_000
     stable_outputs: bool = True
+    threads: int = 0
     settle: str = field(default_factory=lambda: os.environ.get(SETTLE, MEASURE))
     device: str = "cpu"
     gpu_compiler: str = COMPILERS[0]
@@ -96,6 +100,8 @@ class Config:
             raise OptionError(f"jl.config.device = {value!r}", hint='"cpu", "gpu" or "auto"')
         if name == "gpu_compiler" and value not in COMPILERS:
             raise OptionError(f"jl.config.gpu_compiler = {value!r}", hint='"llvm" or "numba"')
+        if name == "threads" and value < 0:
+            raise OptionError(f"jl.config.threads = {value!r}", why="the least value is 0: as many as the process may use")
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)

@@ -62,7 +62,8 @@ class ModuleListing(Listing):
 
     @property
     def helpers(self) -> Mapping[str, str]:
-        return {"run": "{function}.run", "look": "jitlab.signals"}
+        parts = {name.replace("phase", "part"): f"{{function}}.pieces{name[5:]}" for name in self.functions}
+        return {"run": "{function}.run", "look": "jitlab.signals", **parts}
 
     def lines(self, stage: str) -> list[Listed]:
         return {"llvm": lambda: self.llvm, "llvm-optimized": lambda: self.llvm_optimized, "asm": lambda: self.asm}[stage]()

@@ -23,3 +23,17 @@ def gemm_address(name: str) -> int:
         if function is not None:
             return ctypes.cast(function, ctypes.c_void_p).value or 0
     return 0
+
+
+@cache
+def threads_address() -> int:
+    """The address of the function that tells on how many threads NumPy's BLAS runs now; 0 when it has none by these names."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+    except (AttributeError, OSError):
+        return 0
+    for name in ("scipy_openblas_get_num_threads64_", "openblas_get_num_threads64_", "openblas_get_num_threads"):
+        function = getattr(library, name, None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jitlab.ir.programs.program import Define, walk, written
+from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
 from jitlab.targets.llvm.program_phases import Phase, phases_of
 
+if TYPE_CHECKING:
+    from jitlab.targets.cpu_llvm.threads import cut_phases
+else:
+    cut_phases = Later("jitlab.targets.cpu_llvm.threads.cut_phases")
+
 #: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
 #: FAILED + code: the check with that code failed.
 DONE, PAUSED, STOPPED, FAILED = range(4)
+#: What a region of the pool of threads returns where it did nothing: who opened it goes through the loop alone.
+ALONE = -1
 
 
 @dataclass(frozen=True)
 class ContextLayout:
     """Which slot of the context holds what. The first are the runtime's own: where to go on, cycles until a pause, BLAS, where
-    to note times, the functions by which signals are looked after, when that was done last, what calls libraries, and an
-    exception."""
+    to note times, the functions by which signals are looked after, when that was done last, what calls libraries, an exception,
+    the pool of threads, and the bytes of the rows of scratch that each of them has."""
 
     program: Scheduled
 
     RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
+    POOL, ROWS = 12, 13
     FIRST = 14
 
     @lazy
@@ -82,5 +93,16 @@ class ContextLayout:
         return self.chunks + len(self.phases)
 
     @property
-    def size(self) -> int:
+    def pieces(self) -> int:
+        """The first of two slots a phase that may be cut: iterations of a piece, 0 where it is not; the most that helped."""
         return self.calls + len(self.program.calls)
+
+    @lazy
+    def cut(self) -> dict[int, int]:
+        """The phases that may be cut -> their slots."""
+        may = [number for number, phase in enumerate(self.phases) if not cut_phases.why_whole(phase)]
+        return {number: self.pieces + 2 * at for at, number in enumerate(may)}
+
+    @property
+    def size(self) -> int:
+        return self.pieces + 2 * len(self.cut)

@@ -125,6 +125,7 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
         pointers += [(slot, "scratch", used + offset) for slot, offset in launcher.scratch]
         used += launcher.scratch_bytes
         is_long = any(n.type.nbytes >= POOLED_BYTES for n in (*lowered.inputs, *lowered.outputs))
+        is_long |= bool(launcher.template[ContextLayout.POOL])
         launches.append(Launch(_template(launcher, strides), launcher.code.address, tuple(pointers), is_long))
     results = {at: Result(np.dtype(n.dtype), plain(n.shape)) for n, at in made.items()}
     return CEntry(Warm(form, results, tuple(launches), used), launchers)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jitlab import events
 from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer
-from jitlab.ir.programs.scratch import scratch_places
+from jitlab.ir.programs.scratch import aligned, scratch_places
+from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.llvm.program_phases import Phase, steps
 from jitlab.targets.target import END_NS, PROCESS_NS, START_NS, THREAD_NS, TICKS, Launcher
@@ -21,6 +23,13 @@ from .buffers import pool
 from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from .device import address_of
 from .signals import prepare, raise_stopped
+
+if TYPE_CHECKING:
+    from jitlab.targets.cpu_llvm.threads import cut_phases
+    from jitlab.targets.cpu_llvm.threads import pool as pools
+else:
+    cut_phases = Later("jitlab.targets.cpu_llvm.threads.cut_phases")
+    pools = Later("jitlab.targets.cpu_llvm.threads.pool")
 
 #: Cycles after which a native function comes up for air: some 50 ms.
 BUDGET = 100_000_000
@@ -80,6 +89,8 @@ class ContextLauncher(Launcher):
         """Of this process."""
         template = self.template
         prepare(template)
+        if template[ContextLayout.POOL]:
+            template[ContextLayout.POOL] = pools.address()
         template[ContextLayout.SGEMM] = gemm_address("sgemm")
         template[ContextLayout.DGEMM] = gemm_address("dgemm")
         for position, node in enumerate(self.lowered.inputs):
@@ -104,6 +115,11 @@ class ContextLauncher(Launcher):
             template[number : number + 2] = np.frombuffer(data[:16], np.int64)
         for number, phase in enumerate(layout.phases):
             template[layout.chunks + number] = _chunk(lowered, phase, layout)
+        for number, slot in layout.cut.items():
+            phase = layout.phases[number]
+            template[slot] = cut_phases.cut_of(phase, lowered.symbol_values, _is_vector(phase, layout)).piece
+            template[layout.POOL] |= template[slot] > 0  # the address comes
+        template[layout.ROWS] = sum(aligned(_bytes(buffer, lowered)) for buffer in lowered.program.rows)
         return template
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], times: np.ndarray | None) -> int | None:
@@ -148,7 +164,11 @@ def _chunk(lowered: Lowered, phase: Phase, layout: ContextLayout) -> int:
         return 1 << 62
     each = max(steps(outer.body, lowered.symbol_values), 1)
     wanted = max(CHUNK_STEPS // each, 1)
-    return int(-(-wanted // 256) * 256) if id(outer) in layout.program.vectors or wanted >= 256 else int(wanted)
+    return int(-(-wanted // 256) * 256) if _is_vector(phase, layout) or wanted >= 256 else int(wanted)
+
+
+def _is_vector(phase: Phase, layout: ContextLayout) -> bool:
+    return id(phase.outer) in layout.program.vectors
 
 
 def _bytes(buffer: Buffer, lowered: Lowered) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from jitlab.ops.base import Operation
 from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
+from jitlab.targets.cpu_llvm.calls.context import ALONE, DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from jitlab.targets.cpu_llvm.cpu_schedule import Scheduled
 
 if TYPE_CHECKING:
@@ -113,7 +113,27 @@ def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, s
     """The functions of the module in order; `write` writes the one of a phase."""
     functions = [write(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
     looking = [_look(layout)] if any("look" in f.called for f in functions) else []
-    return [*looking, *functions, _entry(layout)]
+    parts = [_part(layout, number) for number in layout.cut]
+    return [*looking, *functions, *parts, _entry(layout)]
+
+
+def _part(layout: ContextLayout, number: int) -> FunctionText:
+    """part(ctx, lo, hi, rows): some iterations of a phase that is cut. `rows`: scratch of the thread's own; null: the
+    context's."""
+    fn = function_text.FunctionText(f"part{number}", [("ptr", "ctx"), ("i64", "lo"), ("i64", "hi"), ("ptr", "rows")], "i64")
+    fn.linkage, fn.attributes = "internal", "nounwind"
+    slot, rows = phases.Slots(fn), layout.program.rows
+    values = []
+    for buffer in layout.phases[number].buffers:
+        value = slot(layout.buffers[buffer.name], "ptr")
+        if buffer.kind == "row":
+            first = fn.instr(f"ptrtoint ptr {slot(layout.buffers[rows[0].name], 'ptr')} to i64")
+            offset = fn.instr(f"sub i64 {fn.instr(f'ptrtoint ptr {value} to i64')}, {first}")
+            own = fn.instr(f"getelementptr i8, ptr %rows, i64 {offset}")
+            value = fn.instr(f"select i1 {fn.instr('icmp eq ptr %rows, null')}, ptr {value}, ptr {own}")
+        values.append(f", ptr {value}")
+    fn.ret(fn.instr(f"call i64 @phase{number}(ptr %ctx, i64 %lo, i64 %hi{''.join(values)})"))
+    return fn
 
 
 def _look(layout: ContextLayout) -> FunctionText:
@@ -185,6 +205,9 @@ def _entry(layout: ContextLayout) -> FunctionText:
         extent = _extent(fn, slot, layout, phase)
         buffers = "".join(f", ptr {slot(layout.buffers[b.name], 'ptr')}" for b in phase.buffers)
         size = slot(layout.chunks + number)
+        rests = fn.label("rests") if number in layout.cut else ""
+        if rests:
+            _share(fn, layout, number, extent, (started, "-1" if phase.is_whole else budget), end, rests)
         before = fn.current
         fn.branch(loop)
         fn.block(loop)
@@ -205,8 +228,11 @@ def _entry(layout: ContextLayout) -> FunctionText:
         lo.add_incoming(hi, fn.current)
         fn.branch_if(over, paused, loop, likely=False)
         fn.block(paused)
-        fn.emit(f"store i64 {number}, ptr {slot.pointer(layout.RESUME_PHASE)}")
         fn.emit(f"store i64 {hi}, ptr {slot.pointer(layout.RESUME_AT)}")
+        if rests:
+            fn.branch(rests)
+            fn.block(rests)
+        fn.emit(f"store i64 {number}, ptr {slot.pointer(layout.RESUME_PHASE)}")
         fn.ret(PAUSED)
         fn.block(end)
         fn.emit(f"store i64 0, ptr {slot.pointer(layout.RESUME_AT)}")
@@ -224,6 +250,25 @@ def _entry(layout: ContextLayout) -> FunctionText:
     fn.emit(f"store i64 0, ptr {slot.pointer(layout.RESUME_AT)}")
     fn.ret(DONE)
     return fn
+
+
+def _share(
+    fn: FunctionText, layout: ContextLayout, number: int, extent: str, times: tuple[str, str], end: str, rests: str
+) -> None:
+    """Let threads do a phase together, where they may and it is worth it: else it goes on. `times`: the counter where this
+    began, and the cycles until a pause."""
+    slot, shares, alone, done = phases.Slots(fn), fn.label("shares"), fn.label("alone"), fn.label("shared")
+    pool = slot(layout.POOL, "ptr")
+    fn.branch_if(fn.instr(f"icmp eq ptr {pool}, null"), alone, shares)
+    fn.block(shares)
+    cut, words = slot.pointer(layout.cut[number]), ", ".join(f"i64 {word}" for word in (extent, *times))
+    region = fn.instr(f"load ptr, ptr {pool}")
+    status = fn.instr(f"call i64 {region}(ptr {pool}, ptr @part{number}, ptr %ctx, ptr {cut}, {words})")
+    cases = f"i64 {DONE}, label %{end} i64 {ALONE}, label %{alone} i64 {PAUSED}, label %{rests}"
+    fn.emit(f"switch i64 {status}, label %{done} [ {cases} ]")
+    fn.block(done)
+    fn.ret(status)
+    fn.block(alone)
 
 
 def _extent(fn: FunctionText, slot: Slots, layout: ContextLayout, phase: Phase) -> str:
