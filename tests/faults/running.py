@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from importlib import import_module
 
-SORTS = ("signals", "forks", "memory", "cache", "threads")
+SORTS = ("signals", "forks", "memory", "cache", "threads", "pool")
 
 
 @dataclass
