@@ -26,6 +26,7 @@ from jitlab.runtime import Executable, watching
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.support.native_call_log import Calls
+from jitlab.support.transactions import Undisturbed
 from jitlab.targets.devices import default_target
 
 from .history import History
@@ -510,26 +511,6 @@ def code_of(source: str) -> list[str]:
     above = next((n for n, line in enumerate(lines) if line.strip()), 0)
     found = JIT_LINE.fullmatch(lines[above])
     return lines if found is None else [*lines[:above], f"{found[1]}%%jit", *lines[above + 1 :]]
-
-
-class Undisturbed:
-    """Our own mistakes never disturb the user's cell: they are logged once a place."""
-
-    _logged: set[str] = set()
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
-        if isinstance(error, Exception):
-            if self.what not in self._logged:
-                self._logged.add(self.what)
-                logger.warning("jitlab %s", self.what, exc_info=error)
-            return True
-        return False
 
 
 _NOTING = Undisturbed("could not keep the inputs of a run")

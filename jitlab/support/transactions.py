@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import functools
 import inspect
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -171,3 +172,23 @@ def _copied(table: Any) -> Any:
                 made[key] = value.copy()
         return made
     return table.copy() if isinstance(table, (list, set)) else table
+
+
+class Undisturbed:
+    """Mistakes of our own inside never disturb the user's program: they are logged once a place."""
+
+    _logged: set[str] = set()
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
+        if isinstance(error, Exception):
+            if self.what not in self._logged:
+                self._logged.add(self.what)
+                logging.getLogger("jitlab").warning("jitlab %s", self.what, exc_info=error)
+            return True
+        return False

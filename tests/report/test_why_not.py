@@ -10,8 +10,11 @@ import pytest
 import report_samples as samples
 
 import jitlab as jl
+from jitlab.api.whatif import alternatives
 from jitlab.errors import OptionError
+from jitlab.ir import NotFused
 from jitlab.report import read_report
+from jitlab.support.transactions import Undisturbed
 from tests.fuzz import fuzzing
 
 X = np.random.default_rng(5).random((60, 20))
@@ -146,6 +149,36 @@ def test_another_program_that_would_fuse_two_operations_does(program, other, a, 
 
 def flips(f, *arguments):
     return [edge.would_fuse_if for edge in jl.explain(f, *arguments).boundaries if edge.would_fuse_if]
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (9, 4)])
+@pytest.mark.parametrize(
+    ("program", "not_told"),
+    [
+        (lambda x, y: x - x.sum(axis=0)[::-1], "reduced the last axis"),
+        (lambda x, y: (x.T @ y) / x.sum(axis=0)[:, None], "reduced the last axis"),
+        (lambda x, y: x.T / x.sum(axis=0)[:, None], "reduced the last axis"),
+        (lambda x, y: np.tanh((x @ y[:3].T).T + y[:3, :1]), "a sum of products"),
+        (lambda x, y: np.exp((x.T @ y)[::-1].T) + y.T[: y.shape[1], : y.shape[1]].sum(), "a sum of products"),
+    ],
+)
+def test_what_is_read_along_other_axes_has_no_other_way(program, not_told, shape):
+    """Neither told, though the shapes of a square array would allow it, nor does looking for it end the report."""
+    x, y = np.random.default_rng(1).random((2, *shape))
+    f = jl.jit(program)
+    report = jl.explain(f, x, y)
+    np.testing.assert_allclose(f(x, y), program(x, y))
+    assert report.ops and not [text for text in flips(f, x, y) if not_told in text]
+
+
+def test_a_fault_in_looking_for_another_way_costs_no_report(monkeypatch, caplog):
+    monkeypatch.setitem(alternatives.WAYS, NotFused.REDUCED_OUTER_AXIS, lambda region, edge: 1 / 0)
+    monkeypatch.setattr(Undisturbed, "_logged", set())
+    x = np.random.default_rng(1).random((12, 20))
+    report = jl.explain(f := jl.function(centred), x)
+    assert report.boundaries and report.kernels and f is not None
+    assert not [edge for edge in report.boundaries if edge.would_fuse_if]
+    assert "could not find what would change a decision" in caplog.text
 
 
 SUMMED = r"@ were a sum of products(, (?P<code>.*)|): \d+ multiplications in loops instead of a library call"

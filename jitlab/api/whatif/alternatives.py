@@ -33,7 +33,7 @@ from jitlab.ops.build_nodes import apply
 from jitlab.ops.elementwise.arithmetic import Mul
 from jitlab.ops.elementwise.casts import Cast
 from jitlab.ops.layout.indexing import Gather, Take
-from jitlab.ops.layout.views import expand_dims, transpose
+from jitlab.ops.layout.views import View, expand_dims, transpose
 from jitlab.ops.leaf_operations import Constant, Parameter
 from jitlab.ops.linear_algebra.matrix_products import MatMul
 from jitlab.ops.reducing.axis_reductions import Sum
@@ -122,7 +122,8 @@ class _Region:
         self._parameters: dict[tuple[Node, tuple[int, ...]], Node] = {}
 
     def reader(self, node: Node) -> tuple[Node, Node] | None:
-        """(the operation that works on a value, as it is handed to it): what only moves it is looked through."""
+        """(the operation that works on a value, as it is handed to it): what leaves each element in its place is looked
+        through."""
         known = node
         for _ in range(4):
             users = [user for user in self.old.nodes if known in user.inputs and is_operation(user)]
@@ -130,6 +131,8 @@ class _Region:
                 return None
             if not is_move(users[0]):
                 return users[0], known
+            if users[0].shape != node.shape or _reorders(users[0], known):
+                return None
             known = users[0]
         return None
 
@@ -170,6 +173,8 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
             if known is None or not (is_move(node) or isinstance(node.op, Elementwise)):
                 return None
             if is_move(node) and node.type.count == total.type.count:
+                if _reorders(node, known):
+                    return None
                 small[node] = small[known]
             elif isinstance(node.op, Elementwise) and node.type.count == total.type.count:
                 operands = [small[n] if n in small else region.parameter(n) for n in node.inputs]
@@ -177,6 +182,8 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
                     return None
                 first = small[node] = first or apply(node.op, *operands)
             elif isinstance(node.op, Elementwise) and node.ndim == x.ndim:
+                if not all(_stands_for(n, x, gone) for n in node.inputs if n in small):
+                    return None  # read along other axes than those that are left of x
                 operands = [
                     expand_dims(small[n], reduced) if n in small
                     else turned if n is x else region.parameter(n, axes, x.ndim) if n.ndim else region.parameter(n)
@@ -197,6 +204,20 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
         other = f"{word}.T" if x.ndim == 2 else moved
         said = Message("flip.reduced_last_of", {"name": total.op.word, "other": other})
     return region.finished(said, small[total], first or out, out)
+
+
+def _reorders(move: Node, value: Node) -> bool:
+    """Do the elements of a value lie along other axes, or the other way round, where it is moved?"""
+    if not isinstance(move.op, View):
+        return [n for n in move.shape if n != 1] != [n for n in value.shape if n != 1]
+    seen = [(axis, offset, step) for offset, step, axis in move.op.map if axis is not None and move.shape[axis] != 1]
+    return seen != sorted(seen) or any(offset or step != 1 for _, offset, step in seen)
+
+
+def _stands_for(value: Node, x: Node, gone: Sequence[int]) -> bool:
+    """Does a reduction's result meet x as with keepdims=True: each axis that is left where it was?"""
+    shape = (1,) * (x.ndim - value.ndim) + tuple(value.shape)
+    return shape == tuple(1 if axis in gone else n for axis, n in enumerate(x.shape))
 
 
 def _summed(region: _Region, edge: Edge) -> Alternative | None:

@@ -13,10 +13,13 @@ from jitlab.api.check.replaying import first_effect
 from jitlab.cluster import Advisor, flipped
 from jitlab.ir import Apart, Change, Edge, Flip, NestChange, NotFused, Overrides, Plan
 from jitlab.runtime import Executable
-from jitlab.support.transactions import quietly
+from jitlab.support.transactions import Undisturbed, quietly
 
 from .alternatives import Alternative, Alternatives
 from .plan_questions import Pair, Place
+
+#: A fault in here costs what would be said, not the report.
+_SEARCHING = Undisturbed("could not find what would change a decision")
 
 
 def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
@@ -28,14 +31,18 @@ def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     nodes = {node.name: node for node in plan.clustering.stays}
 
     def with_flip(op: dict[str, Any]) -> dict[str, Any]:
-        flip = advisor(nodes[op["name"]]) if op["reason"] and op["name"] in nodes else None
-        return op if flip is None else {**op, "flip": flip.said.to_json()}
+        with _SEARCHING:
+            flip = advisor(nodes[op["name"]]) if op["reason"] and op["name"] in nodes else None
+            return op if flip is None else {**op, "flip": flip.said.to_json()}
+        return op
 
     def flip_of(edge: Edge) -> dict[str, Any] | None:
         if edge.would_fuse_if is not None:
             return edge.would_fuse_if.to_json()
-        found = advisor(edge) if isinstance(edge.reason.code, Apart) else alternatives.of(edge)
-        return None if found is None else found.said.to_json()
+        with _SEARCHING:
+            found = advisor(edge) if isinstance(edge.reason.code, Apart) else alternatives.of(edge)
+            return None if found is None else found.said.to_json()
+        return None
 
     return {
         **data, "ops": [with_flip(op) for op in data["ops"]],
