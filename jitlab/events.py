@@ -299,17 +299,15 @@ class OperationRan(TraceEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(Event):
     """The same work was done again on copies, by NumPy and compiled in turns: the times of each side, in the order of the
-    rounds. `others`: the share of the processors that other programs took meanwhile, where that is known. `is_plain`: NumPy's
-    side were the user's own statements, not the captured operations one by one; `why`: why these, a clause. `is_whole`: the
-    other side were whole runs of the cell, with what Python runs of it, not the compiled work alone."""
+    rounds. NumPy's side were the user's own statements. `others`: the share of the processors that other programs took
+    meanwhile, where that is known. `is_whole`: the other side were whole runs of the cell, with what Python runs of it, not the
+    compiled work alone."""
 
     kind: ClassVar[str] = "compared"
     numpy_ns: tuple[int, ...]
     compiled_ns: tuple[int, ...]
     largest_error: float
     others: float | None
-    is_plain: bool
-    why: str = ""
     is_whole: bool = False
 
 

@@ -299,10 +299,11 @@ def _is_clear(short: Sequence[int], long: Sequence[int]) -> bool:
 class _Here(threading.local):
     """`disturbances`: what makes the time of a call of this thread no measure: something was captured or compiled, or another
     function's call was a trial, too. `captures`: how often something was to be captured. `compiled`: calls run compiled,
-    whatever was decided. `is_in_pieces`: a call was not captured whole; `is_stitched`: and ran as one function. `counts`: of
-    the last call in pieces that ended, how many were entered and were to be captured, and what Python would have taken for them
-    by the model; `needs_counts`: of such calls nobody knows them yet. `ran`: the pieces that a call has entered, of which
-    somebody wants to know. `given_up`: why the run of a call was, and how many calls its trace had had by then."""
+    whatever was decided; `untried`: where nothing is. `is_in_pieces`: a call was not captured whole; `is_stitched`: and ran
+    as one function. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and
+    what Python would have taken for them by the model; `needs_counts`: of such calls nobody knows them yet. `ran`: the
+    pieces that a call has entered, of which somebody wants to know. `given_up`: why the run of a call was, and how many
+    calls its trace had had by then."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None
@@ -313,6 +314,7 @@ class _Here(threading.local):
     is_stitched: bool = False
     needs_counts: bool = False
     compiled: int = 0
+    untried: int = 0
 
 
 here = _Here()
@@ -341,6 +343,16 @@ def compiled_calls(*, of_all_threads: bool = False) -> Iterator[None]:
             here.compiled -= 1
             if of_all_threads:
                 _asking.pop()
+
+
+@contextmanager
+def untried() -> Iterator[None]:
+    """Inside, the calls of this thread run as they are decided to, and where nothing is decided compiled: none is a trial."""
+    here.untried += 1
+    try:
+        yield
+    finally:
+        here.untried -= 1
 
 
 #: One for each who asks of all threads.
@@ -410,6 +422,8 @@ def busy_clock() -> int:
 
 def tried(trial: Trial, ways: Mapping[str, Callable[[], Any]], is_ready: Callable[[], bool]) -> Any:
     """A call that has no decision yet. `is_ready`: the machine code is the one that stays, and nobody watches."""
+    if here.untried:
+        return ways[COMPILED]()
     is_early = not is_ready() and not _is_told()
     way = trial.next_way(is_early=is_early)
     before, captures, before_ns, started, busy = here.disturbances, here.captures, waited_ns(), clock(), busy_clock()

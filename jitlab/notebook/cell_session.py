@@ -68,9 +68,10 @@ class CellRun:
     captures_ns: int = 0  # of that, what they waited for captures and compilers
     aside_ns: int = 0  # what magics in it took for runs that are none of the cell's
     is_captured: bool = False  # its statements are run captured, not by IPython
-    nodes: list[ast.stmt] | None = None  # its statements, where they are run captured, and the name of their file
+    nodes: list[ast.stmt] | None = None  # its statements, and the name of their file
     filename: str = ""
-    again: Callable[[], None] | None = None  # runs them once more as jitlab does, without anything shown
+    again: Callable[[], None] | None = None  # runs captured ones once more as jitlab does, without anything shown
+    is_found: bool = False  # what they read was looked at before they ran
     found: dict[str, Any] = field(default_factory=dict)  # of each name that they read as it was before, of what form that was
     running: bool = True
     error: str | None = None
@@ -262,6 +263,9 @@ class Session:
         if run.recording is not None:
             run.took(run.start_ns + run.aside_ns, time.perf_counter_ns(), run.captures_ns)
             run.recording.ended()
+            if not run.is_found:
+                with Undisturbed("could not note what a cell reads"):
+                    run.found = self.inputs.found(run, getattr(self.shell, "user_ns", {}))
         run.error = type(error).__name__ if error is not None else None
         run.finish()
         if run.recording is not None and self.link is not None and self.link.attached:

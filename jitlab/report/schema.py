@@ -207,7 +207,6 @@ class Speed(Record):
     rounds: Measured[Count] = 0  #: on each side
     note: str = ""  #: what disturbed it
     others: Measured[Share | None] = None  #: of the processors, that other programs took meanwhile, where that is known
-    is_plain: bool = False  #: NumPy's side were the cell's own statements, else the captured operations one by one
 
 
 class Slowest(Record):

@@ -25,7 +25,7 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     """The factor (NumPy's time / ours) with its interval, in words and as numbers; of fewer than three rounds no interval."""
     compared = measured.compared if isinstance(measured, events.ComparedBefore) else measured
     numpy, ours = ([max(ns, 1) / 1e9 for ns in side] for side in (compared.numpy_ns, compared.compiled_ns))
-    result: dict[str, Any] = {"rounds": len(ours), "is_plain": compared.is_plain}
+    result: dict[str, Any] = {"rounds": len(ours)}
     if len(ours) >= FEWEST:
         found = difference(ours, numpy, paired=True, level=LEVEL)
         result |= {"ratio": found.ratio, "low": found.low, "high": found.high}
@@ -34,7 +34,7 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
         result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
         said = _factor("once", "once_slower", ratio)
     result |= {"code": said.name, "args": said.args, "text": str(said)}
-    notes = [] if compared.is_plain or not compared.why else [Message("speed.one_by_one", {"why": compared.why})]
+    notes: list[Message] = []
     if isinstance(measured, events.ComparedBefore):
         notes.append(Message("speed.before", {"at": measured.at}))
     if compared.others is not None:

@@ -76,7 +76,7 @@ def test_what_a_call_as_python_tells_is_plain_data():
 
 
 def test_what_a_comparison_of_before_tells_is_plain_data():
-    compared = events.Compared(numpy_ns=(3,), compiled_ns=(1,), largest_error=0.0, others=None, is_plain=True)
+    compared = events.Compared(numpy_ns=(3,), compiled_ns=(1,), largest_error=0.0, others=None)
     told = light((1, "a", events.ComparedBefore(compared=compared, at="10:00")))
     assert json.loads(json.dumps(told))["compared"]["numpy_ns"] == [3]
 

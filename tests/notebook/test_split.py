@@ -258,7 +258,7 @@ def test_what_was_given_up_is_named_by_no_line(ip, report_of):
 def test_a_run_that_fell_back_has_no_factor_of_an_earlier_one(ip, report_of, capsys):
     source = "%%jit -q --compare\na = np.cosh(x)\nbig = a[a > limit]\nb = big * 2"
     ip.user_ns["limit"] = np.float64(1.5)
-    assert report_of(source)["verdict"]["speed"]["is_plain"]
+    assert report_of(source)["verdict"]["speed"]
     ip.user_ns["limit"] = np.float64(2.5)
     verdict = report_of(source)["verdict"]
     assert verdict["lead"].startswith("This run fell back") and "speed" not in verdict and "pays" not in verdict["waited"]

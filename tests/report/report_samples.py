@@ -181,7 +181,7 @@ def softmax_events(retraces=5, compare=True, function="In [7]", rounds=9, others
                 yield events.OperationRan(function=function, trace=i + 1, operation=name, op=op, **clock.take(ms))
         runs = retraces + 1
         sides = ((int(ms * MS) * runs,) * rounds for ms in (47.9, 9.76))
-        yield events.Compared(numpy_ns=next(sides), compiled_ns=next(sides), largest_error=2e-7, others=others, is_plain=False)
+        yield events.Compared(numpy_ns=next(sides), compiled_ns=next(sides), largest_error=2e-7, others=others)
 
 
 REPLAY = [

@@ -18,7 +18,7 @@ FACTORS = (1.3, 2.0, 5.0, 50.0, 0.5)
 
 
 def compared(numpy_ns, compiled_ns, others=None):
-    return events.Compared(numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=0.0, others=others, is_plain=True)
+    return events.Compared(numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=0.0, others=others)
 
 
 def planned(model, rng, factor, seconds):

@@ -13,13 +13,13 @@ from jitlab.report.build import waited as made
 from . import report_samples as samples
 
 
-def of(run_ns=10_000_000_000, before=0.0, compared=None, is_plain=True, is_whole=False, **options):
+def of(run_ns=10_000_000_000, before=0.0, compared=None, is_whole=False, **options):
     """`verdict` of the sample with this time by the clock; `compared`: NumPy's and our milliseconds of three rounds."""
     recording = samples.recorded(samples.softmax_events(compare=False, **options), samples.cell())
     recording.run_ns, recording.compiled_before = run_ns, before
     if compared is not None:
         numpy, ours = ((round(ms * 1e6),) * 3 for ms in compared)
-        measured = dict(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0, is_plain=is_plain, is_whole=is_whole)
+        measured = dict(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0, is_whole=is_whole)
         recording.listen(events.Compared(**measured))
     return recording.report()
 
@@ -66,8 +66,6 @@ def test_a_run_that_goes_on_says_nothing_yet():
 def test_what_later_runs_take_is_said_where_it_was_measured():
     measured = of(compared=(40, 10)).verdict["waited"]
     assert measured["next"] == 0.01 and measured["text"].endswith(" Python; next runs 10.0 ms of work")
-    op_by_op = of(compared=(40, 10), is_plain=False).verdict["waited"]  # Python's part of it was not measured
-    assert op_by_op.get("next") is None and "next runs" not in op_by_op["text"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import ast
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
@@ -15,7 +15,6 @@ from jitlab.api.check.check import check_calls
 from jitlab.api.check.replaying import (
     Call,
     Copies,
-    Stopwatch,
     TooMuch,
     drawing_again,
     first_effect,
@@ -64,7 +63,7 @@ class Comparison:
 
     def __init__(self, leaves_out: bool = False) -> None:
         self.calls: list[Call] = []
-        self.plain: PlainCell | str = text("speed.not_captured")  # the cell's own statements, or why they are not run
+        self.plain: PlainCell | str = text("speed.unknown")  # the cell's own statements, or why they are not run
         self.refused = ""
         self.left_out: dict[str, None] = {}  # what acted on the world outside, with its line
         self.copying_ns = 0  # what the run of the cell waited for copies
@@ -75,7 +74,8 @@ class Comparison:
     def keep(
         self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], captured: Callable[[], None] | None
     ) -> None:
-        """A cell is about to run: its statements as they are, on what they find. `captured`: runs them as jitlab does."""
+        """A cell is about to run: its statements as they are, on what they find. `captured`: runs them as jitlab does; None:
+        the cell is an ordinary one, and only functions that it calls are compiled."""
         self.plain = PlainCell.of(nodes, filename, namespace, config.copy_limit_bytes, captured)
 
     @contextmanager
@@ -112,31 +112,34 @@ class Comparison:
 
     def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
         """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
-        took: both are measured alike, warm, with the code that later runs use. NumPy's side is the cell's own statements where
-        they are known, else the captured operations one by one. Where Python ran some of the statements, the other side is the
-        whole cell as jitlab runs it, with them. Returns the reason when there is nothing to compare.
+        took: both are measured alike, warm, with the code that later runs use. NumPy's side is the cell's own statements, with
+        the functions that they call as Python. Where Python ran some of the statements, the other side is the whole cell as
+        jitlab runs it, with them. Returns the reason when there is nothing to compare: captured operations one by one are no
+        program that anybody would run.
         `between(done, total)` is called before each round, and may raise."""
-        if refusal := self._why_not():
+        plain = self.plain
+        if refusal := self._why_not() or (plain if isinstance(plain, str) else ""):
             return refusal
+        assert isinstance(plain, PlainCell)
         for call in {id(call.executable): call for call in self.calls}.values():
             call.executable.settle()
             warm_up(call)
+        with_python = plain.is_uncaptured or bool(statements_of(recording))
+        with plain.again(with_python) as why:
+            if why:
+                return why
+            numpy, compiled, load = Rounds(), Rounds(), Load()
+            replays = Replays(self.calls)
+            self._rounds(between, numpy, compiled, plain.run, plain.run_captured if with_python else lambda: replays.loop(1))
+            others = load.others()
         lane, largest = self._op_by_op()
-        numpy, compiled, load = Rounds(), Rounds(), Load()
-        plain, with_python = self.plain, bool(statements_of(recording))
-        replays = Replays(self.calls)
-        with nullcontext(plain) if isinstance(plain, str) else plain.again(with_python) as why:
-            by_numpy, by_us = self._operations_ns, lambda: replays.loop(1)
-            if not (why or isinstance(plain, str)):
-                by_numpy, by_us = plain.run, plain.run_captured if with_python else by_us
-            self._rounds(between, numpy, compiled, by_numpy, by_us)
         replay = compiled.middle
         replay.numpy = lane.numpy
         replay.take_lane("op by op", lane)
         replay.listen(
             events.Compared(
                 numpy_ns=tuple(numpy.spent_ns), compiled_ns=tuple(compiled.spent_ns), largest_error=largest,
-                others=load.others(), is_plain=not why, why=why, is_whole=with_python and not why,
+                others=others, is_whole=with_python,
             )
         )  # fmt: skip
         recording.adopt_runs(replay)
@@ -209,11 +212,6 @@ class Comparison:
         for call in self.calls:
             spent += run_compiled(call, told.listen, spent)[1]
         return told
-
-    def _operations_ns(self) -> int:
-        """What NumPy takes for the captured operations, one by one."""
-        taken = Stopwatch()
-        return min(sum(run_op_by_op(call, lambda event: None, 0)[1] for call in self.calls), taken.ns())
 
     def _why_not(self) -> str:
         """A comparison needs every run."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jitlab import events
 from jitlab.api.check.replaying import Stopwatch, TooMuch
 from jitlab.api.check.world import PLAIN, ActsOutsideError, World, holding_back
 from jitlab.api.functions.dispatch import as_python
+from jitlab.api.settling import untried
 from jitlab.capture.positions import codes
 from jitlab.capture.rewrite.cell_code import waits
 from jitlab.capture.rewrite.liveness import read_before_bound
@@ -26,7 +28,8 @@ from .put_back import not_put_back
 
 class PlainCell:
     """Statements that may be run again and again, each time on what they found when this was made. What they change is put
-    back afterwards. `captured` runs them as jitlab does. TooMuch, ActsOutsideError: that cannot be done."""
+    back afterwards. `captured` runs them as jitlab does; None: jitlab compiles no more of them than the functions that they
+    call. TooMuch, ActsOutsideError: that cannot be done."""
 
     def __init__(
         self, nodes: Sequence[ast.stmt], filename: str, namespace: dict[str, Any], limit: int,
@@ -73,8 +76,13 @@ class PlainCell:
 
     def run_captured(self) -> int:
         """The same as jitlab runs them. They have run by NumPy before, and did nothing outside."""
-        assert self._captured is not None
-        return self._timed(self._captured, nullcontext(), refuses=False)
+        captured = self._captured
+        return self._timed(captured or partial(exec, self._code, self._namespace), untried(), refuses=False)
+
+    @property
+    def is_uncaptured(self) -> bool:
+        """Are they an ordinary cell's?"""
+        return self._captured is None
 
     def _timed(self, run: Callable[[], object], way: AbstractContextManager[Any], refuses: bool = True) -> int:
         self._before.put_back()

@@ -38,6 +38,7 @@ from jitlab.report import Recording
 from jitlab.report.render.outline import PARTS
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
+from jitlab.support.transactions import Undisturbed
 from jitlab.targets.devices import placement
 
 from .waiting import Waiting
@@ -127,6 +128,7 @@ class Runner:
         """IPython's method: run a cell's statements, and say whether one raised."""
         line = self.asked(nodelist, result)
         if line is None:
+            self.note_plain(nodelist, cell_name, result)
             return await self.plainly(nodelist, cell_name, interactivity=interactivity, compiler=compiler, result=result)
         run = self.session.running
         if run is None or run.info is not result.info:  # a run without history, from a tool or a test
@@ -168,6 +170,15 @@ class Runner:
             self.ip.showtraceback((type(refused[-1]), refused[-1], None))
             return True
         return failed
+
+    def note_plain(self, nodes: list[ast.stmt], filename: str, result: Any) -> None:
+        """An ordinary cell begins: functions that it calls may be compiled, and be measured beside NumPy."""
+        run = self.session.running
+        if run is not None and result is not None and run.info is result.info:
+            run.nodes, run.filename = list(nodes), filename
+            if self.session.inputs.wants_all(run.id):
+                with Undisturbed("could not keep the statements of a cell"):
+                    self.session.inputs.keep(run, self.ip.user_ns)
 
     def file_of(self, run: CellRun, name: str) -> str:
         """The name of a cell's file, given what IPython calls it: that of the run before with the same code, whose options may
@@ -215,7 +226,7 @@ class Runner:
             cells.run_nodes, nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, strict=options.strict,
             executor=lambda trace: compile_trace(trace, settings), title=run.title,
         )  # fmt: skip
-        run.nodes, run.filename = nodes, filename
+        run.nodes, run.filename, run.is_found = nodes, filename, True
         run.again = lambda: driven(perform(display=lambda value: None, observer=observer()))
         if comparison is not None and options.compare and not is_known:
             comparison.keep(nodes, filename, self.ip.user_ns, run.again)

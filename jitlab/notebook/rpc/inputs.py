@@ -144,7 +144,7 @@ class Inputs:
         return cell
 
     def found(self, run: CellRun, namespace: Mapping[str, Any]) -> dict[str, Any]:
-        """A cell is about to run: the form of each thing that its statements read as it was before."""
+        """The form of each thing that the statements of a cell read as it was before them."""
         if self._reads.get(run.id, ("",))[0] != run.source:
             self._reads[run.id] = run.source, read_before_bound(run.nodes or ())
             while len(self._reads) > MOST_CELLS:
@@ -195,9 +195,11 @@ class Inputs:
             raise Refused("Nothing was compiled in this cell.")
         if found.whole is not None:
             return found.whole
-        if run.nodes is not None and (changed := plain_cell.changes_what_it_finds(run.nodes, namespace)):
+        if run.nodes is None:
+            raise self._again(cell, "Its statements are not known any more.")
+        if changed := plain_cell.changes_what_it_finds(run.nodes, namespace):
             raise self._again(cell, f"The cell may have changed {changed}, which it reads.")
-        if run.nodes is not None and forms(run.found, namespace) != run.found:
+        if forms(run.found, namespace) != run.found:
             raise self._again(cell, "What the cell reads is something else by now.")
         whole = compare.Comparison()
         try:
@@ -208,8 +210,7 @@ class Inputs:
                 whole.note(given.executable, [value for value, _ in values], given.states)
         except LookupError:
             raise self._gone(cell, name) from None
-        if run.nodes is not None:
-            whole.keep(run.nodes, run.filename, namespace, run.again)
+        whole.keep(run.nodes, run.filename, namespace, run.again)
         return whole
 
     def forget(self) -> None:

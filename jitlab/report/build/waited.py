@@ -49,7 +49,7 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     compared = recording.compared
     rounds = _comparison(recording)
     is_whole = rounds is not None and rounds.is_whole
-    if compiling and compared is not None and compared.is_plain:  # with nothing to compile this run is as later ones are
+    if compiling and compared is not None:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
     result["text"] = said
