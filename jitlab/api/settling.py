@@ -55,6 +55,8 @@ SURE, LIKELY = 0.75, 0.6
 LONG_NS, SHARE = 20_000_000, 0.05
 #: So many calls in succession whose pieces do not pay, by counts, decide.
 UNPAID = 2
+#: One, where it has captured so many pieces and none was of use.
+IN_VAIN = 6
 #: So many calls in succession that Python takes over in the midst of their run decide.
 GIVEN_UP = 5
 #: From so many calls as Python on C hands them on at once: where machine code has run in this process, and where it has not.
@@ -225,7 +227,8 @@ class Trial:
             code = "settled.model"
         self.unpaid, self.unpaid_code = (self.unpaid + 1 if code == self.unpaid_code else 1) if code else 0, code
         self.has_entered |= bool(counts[2])
-        needed = PATIENCE if self.has_entered and not counts[2] else 1 if self.is_limited else UNPAID
+        is_in_vain = not counts[2] and counts[1] >= IN_VAIN
+        needed = PATIENCE if self.has_entered and not counts[2] else 1 if self.is_limited or is_in_vain else UNPAID
         if self.unpaid >= needed:
             self.way, self.counted = PYTHON, Message(code, {"number": counts[0]} if counts[2] else {})
 

@@ -1,5 +1,6 @@
 """Loops of a cell whose iterations Python does in less time than it takes to enter their pieces: the first run of a `%%jit`
-cell compiles all of them; under `%jit on`, and where the cell runs again, those after the first ones are Python's."""
+cell compiles all of them, those aside of which no piece is of use to another iteration; under `%jit on`, and where the cell
+runs again, those after the first ones are Python's."""
 
 from bisect import insort
 
@@ -105,3 +106,37 @@ def test_off_compiles_all(shell):
     for _ in range(2):
         report, _ = run(shell, "%%jit\n" + PEAKS)
         assert iterations(report) >= 100
+
+
+USELESS = {
+    "lists of numbers": "s = 0.0\nfor r in rows.tolist():\n    s += sum(r)\n",
+    "others after some that fit": "s, found = 0.0, rows.tolist()\nfor r in found[:1] * 20 + found:\n    s += sum(r)\n",
+    "inside another loop": "s = 0.0\nfor k in range(3):\n    for r in rows.tolist():\n        s += sum(r) * k\n",
+    "a while": "s, n, found = 0.0, 0, rows.tolist()\nwhile n < len(found):\n    s += sum(found[n])\n    n += 1\n",
+}
+
+
+@pytest.mark.parametrize("source", USELESS.values(), ids=USELESS)
+def test_a_loop_of_which_nothing_is_of_use_is_left_in_the_first_run(shell, source):
+    """Each iteration captured something that no other one could use: sixteen times, and then each waited for the driver."""
+    config.settle = "measure"
+    shell.user_ns["rows"] = np.sqrt(np.arange(3600.0)).reshape(12, 300)
+    plain = {"rows": shell.user_ns["rows"]}
+    exec(source, plain)
+    for number in range(3):
+        report, _ = run(shell, "%%jit\n" + source)
+        assert shell.user_ns["s"] == plain["s"] and type(shell.user_ns["s"]) is float
+        assert report["verdict"]["traces"] <= 8 * (number == 0)
+        assert report["verdict"]["next"]["advice"] == "plain_cell"
+        if number == 0:
+            assert "settled" in reasons(report) or not report["verdict"]["traces"]
+        else:
+            assert len(report["as_python"]) == 1 and not report["statements"]
+
+
+def test_a_loop_whose_pieces_are_used_again_is_compiled_in_the_first_run(shell):
+    """However often it is captured at first: the shapes come again."""
+    source = "for row in [x[: 20 + k % 5] for k in range(120)]:\n    y = np.tanh(row * 2) + 1\n    z = str(len(row))\n"
+    report, _ = run(shell, "%%jit\n" + source)
+    assert "settled" not in reasons(report) and sum(cluster["calls"] for cluster in report["clusters"]) == 120
+    assert report["verdict"]["next"] is None or report["verdict"]["next"]["advice"] != "plain_cell"

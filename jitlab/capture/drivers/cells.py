@@ -61,6 +61,9 @@ class CellObserver(Observer):
     def may_settle(self) -> bool:
         return not self.is_asked and config.settle != NEVER
 
+    def leaves_loops(self) -> bool:
+        return self.settles and config.settle != NEVER
+
     def run(self, run: CellRun) -> None:
         """Run a cell that does not wait."""
         with at_most(self.limit()):

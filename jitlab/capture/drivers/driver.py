@@ -93,6 +93,8 @@ _names_read: OfEach[frozenset[str]] = OfEach()
 
 #: After each so many iterations of a loop it is asked whether its pieces pay; what was captured in so many of them is no sign.
 ITERATIONS, CAPTURED_AT_FIRST = 32, 4
+#: It is asked earlier where each of so many iterations in succession has captured something.
+EARLY = 6
 LOOPS = ast.For, ast.While
 _COMPOUND = ast.If, ast.For, ast.While, ast.With, ast.Try
 #: So often without a piece: what Python has not come to yet is no reason to go on.
@@ -115,12 +117,19 @@ class Iterations:
     pieces: int = 0
     captured: int = 0
     python_ns: float = 0
+    anew: int = 0  # iterations in which something was captured
+    in_succession: int = 0  # of these the last ones
     without: int = 0  # how often in succession no piece was entered in so many
     is_python: bool = False  # those that follow in this run of the program are Python's
 
     def pay(self) -> bool:
         """Is Python not twice as fast as entering the pieces is at the least?"""
         return pays(self.pieces, max(0, self.captured - CAPTURED_AT_FIRST), self.python_ns)
+
+    @property
+    def is_useless(self) -> bool:
+        """Is nothing that was captured in them of use to another one?"""
+        return 2 * self.anew >= self.count if self.pieces else True
 
 
 class _Iterator:
@@ -183,12 +192,14 @@ class Driver:
         self.pieces_entered, self.pieces_captured, self.python_ns = 0, 0, 0.0  # of this run so far, as in Iterations
         self.loops: dict[int, Iterations] = {}
         self.made: list[PieceTrace] = []  # in this run
+        self.has_left = False  # a loop to Python, of which no piece was of use to another iteration
 
     def ended(self) -> None:
         """It ran to its end."""
         for trace in self.made:
             trace.calls_at_first = trace.costs.all_calls
-        self.observer.ended(self.pieces_entered, self.pieces_captured, self.python_ns)
+        is_useless = self.has_left and not pays(self.pieces_entered, self.pieces_captured, self.python_ns)
+        self.observer.ended(self.pieces_entered, self.pieces_captured, 0.0 if is_useless else self.python_ns)
 
     def execute(self, code: types.CodeType) -> str:
         """Run a statement; how it ended: "", "break", "continue", "return"."""
@@ -278,17 +289,27 @@ class Driver:
         iterations.pieces += self.pieces_entered - pieces
         iterations.captured += self.pieces_captured - captured
         iterations.python_ns += self.python_ns - python_ns
-        if iterations.count == ITERATIONS:
-            if iterations.pieces:
-                pays, iterations.without = iterations.pay(), 0
-            else:
-                iterations.without += 1
-                pays = iterations.without < WITHOUT_PIECES and not self.only_python(body)
-            if self.observer.may_settle() and not pays:
-                iterations.is_python = True
-            iterations.count = iterations.pieces = iterations.captured = 0
-            iterations.python_ns = 0
+        has_captured = self.pieces_captured > captured
+        iterations.anew += has_captured
+        iterations.in_succession = iterations.in_succession + 1 if has_captured else 0
+        if iterations.count == ITERATIONS or iterations.in_succession == EARLY:
+            self.ask(body, iterations)
         return jump
+
+    def ask(self, body: Segment, iterations: Iterations) -> None:
+        """Are the iterations that are left Python's, since those so far have not paid?"""
+        is_early = iterations.count < ITERATIONS
+        if iterations.pieces or is_early:
+            pays, iterations.without = iterations.pay(), 0
+        else:
+            iterations.without += 1
+            pays = iterations.without < WITHOUT_PIECES and not self.only_python(body)
+        if not pays and (self.observer.may_settle() or (iterations.is_useless and self.observer.leaves_loops())):
+            iterations.is_python = True
+            self.has_left |= iterations.is_useless
+        if not is_early:
+            iterations.count = iterations.pieces = iterations.captured = iterations.anew = 0
+            iterations.python_ns = 0
 
     def settled(self, loop: Statement, code: types.CodeType) -> str:
         """Run the iterations of a loop that are Python's; how it ended."""

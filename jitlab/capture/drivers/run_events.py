@@ -149,6 +149,10 @@ class Observer:
         """May iterations of a loop whose pieces do not pay run as Python?"""
         return False
 
+    def leaves_loops(self) -> bool:
+        """May they where no piece is of use to another iteration, though somebody asks for the program to be captured?"""
+        return self.may_settle()
+
     def ended(self, pieces: int, captured: int, python_ns: float) -> None:
         """A call ran to its end: so many pieces were entered and were to be captured, and what Python would have taken for
         them by the model."""

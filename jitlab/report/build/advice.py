@@ -41,6 +41,18 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
     return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
 
 
+def to_be_left(data: Json, recording: Recording, whole: Json | None) -> Json | None:
+    """What to do with a cell that jitlab makes no faster, and never will; None of another one. `whole`: `verdict.waited`."""
+    pays = (whole or {}).get("pays")
+    if pays is not None and pays["code"] == "never":
+        return {**_said("leave", {}), "code": None, "why": messages.text("advice.leave", **pays["args"]), "section": "timeline"}
+    if not recording.is_captured or data["ops"] or not (data["statements"] or data["as_python"]) or data["cell"].get("error"):
+        return None
+    reasons = [statement["reason"]["text"] for statement in data["statements"] if statement["reason"]]
+    why = messages.text("advice.not_compiled", reason=reasons[0]) if reasons else ""
+    return {**_said("plain_cell", {}), "code": None, "why": why, "section": "clusters"}
+
+
 def bounded(data: Mapping[str, Any]) -> Json | None:
     """`verdict.bound` of docs/reference/report-format.md: where nothing is advised, whether that is because no change helps."""
     verdict = data["verdict"]

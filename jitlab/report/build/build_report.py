@@ -24,7 +24,7 @@ from jitlab.targets.devices import default_target, target_of
 from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
-from .advice import add_masks, bounded, made_in, place_of, spent, things_to_do
+from .advice import add_masks, bounded, made_in, place_of, spent, things_to_do, to_be_left
 from .lanes import lanes
 from .lines import slowest
 from .python_statements import fell_back, mark_given_up, settled, whole_statements
@@ -575,6 +575,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["waited"] = whole_run
         if "speed" in result:
             add_notes(result["speed"], recording, whole_run)
+        if result["lead"] == told and (left := to_be_left(data, recording, whole_run)) is not None:
+            result["next"], result["then"] = left, result["next"]
     if (decided := settled(data)) is not None:
         result["settled"] = decided
     if (first := first_run(recording, data["retraces"])) is not None:
