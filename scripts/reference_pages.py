@@ -58,6 +58,7 @@ def commands() -> str:
         "## Environment", "| variable | what it does |\n|---|---|\n| `JITLAB_CACHE=0` | nothing is kept on disk (machine code,"
         " plans, which calls run as Python):"
         " `jl.config.cache` begins as False |\n| `JITLAB_CACHE_DIR` | the folder in which it is kept |\n"
+        "| `JITLAB_NUM_THREADS` | on how many threads a kernel may run: as `jl.config.threads` where that is 0 |\n"
         "| `JITLAB_SETTLE` | `measure`, `model` or `off`: as `jl.config.settle` begins |\n| `TF_XLA_FLAGS`,"
         " `XLA_FLAGS` | [flags](flags.md) |",
     ]  # fmt: skip

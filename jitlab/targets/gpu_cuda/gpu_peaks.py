@@ -9,7 +9,7 @@ import numpy as np
 
 from jitlab.targets.target import DevicePeaks
 
-from .device_array import Block
+from .device_blocks import Block
 from .gpu_driver import Driver
 
 #: Copied on the device, larger than its caches; over the bus; and so little that the time is that of a launch.
@@ -26,7 +26,7 @@ ASSUMED = DevicePeaks(2.9e12, 132 * PROCESSOR_FLOPS, 20e9, 20e9, 4e-6, "an H100"
 
 def measured(driver: Driver) -> DevicePeaks:
     """The peaks of a driver's GPU; takes some tenths of a second. Raises MemoryError where it has no room."""
-    source, target = Block(driver, DEVICE_BYTES), Block(driver, DEVICE_BYTES)
+    source, target = (Block(driver, driver.shelf(DEVICE_BYTES)) for _ in range(2))
 
     def on_device(nbytes: int, times: int) -> float:
         before = driver.mark()

@@ -29,6 +29,7 @@ from jitlab.ir.programs.program import (
     Variable,
     all_expressions,
     walk,
+    written,
 )
 from jitlab.ir.programs.program_lines import origins_in
 from jitlab.support.lazy_dataclass import dataclass
@@ -37,7 +38,7 @@ from jitlab.targets.gpu_cuda.kernels.running_values import has_position
 from jitlab.targets.gpu_cuda.kernels.schedules import Schedule, Unscheduled, has_rows, nest_of
 from jitlab.targets.gpu_cuda.kernels.slots import ContextSlots
 from jitlab.targets.llvm.expressions import I64, ExpressionWriter
-from jitlab.targets.llvm.program_phases import Phase, changes, written
+from jitlab.targets.llvm.program_phases import Phase, changes
 from jitlab.targets.llvm.values import Val
 
 from .python_emitter import PythonEmitter, type_name
