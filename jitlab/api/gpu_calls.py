@@ -6,6 +6,7 @@ it is refused: such a call is captured whole, or is an error; Python takes none 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
@@ -18,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from jitlab import errors
-from jitlab.api.functions.native_entry import class_of, form_of_call, form_of_traced, put_in_front
+from jitlab import errors, events
+from jitlab.api.functions.native_entry import class_of, form_of_call, form_of_traced, known_by, put_in_front
 from jitlab.runtime.executable import Executable, on_device
 from jitlab.support.containers import CONTAINERS, changed, leaves, mapped
 from jitlab.targets.devices import device_arrays, gpu, is_there, is_usable, placement
 
 as_kind, standing_for = device_arrays.as_kind, device_arrays.standing_for
-stood_for, stream_of = device_arrays.stood_for, device_arrays.stream_of
+stood_for = device_arrays.stood_for
 
 
 def among(values: Any) -> bool:
@@ -43,6 +44,10 @@ def among(values: Any) -> bool:
 def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a call with such arguments gives: arrays where they were computed, of the class of the arguments."""
     companion = _companion(function)
+    if companion.answers is not None and not kwargs:
+        found = _answered(companion.answers, args)
+        if found is not _MISSED:
+            return found
     call = _Call()
     values, options = call.standing((args, kwargs))
     recorded = companion.experimental_get_tracing_count()
@@ -58,6 +63,44 @@ def called(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if companion.experimental_get_tracing_count() != recorded:
         call.check_kept(function.name)
     return given
+
+
+#: What a C function gives where a call is none of its own.
+_MISSED = object()
+
+
+def _answered(answers: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What a C function gives for arrays of another library, all of one class: of that class; _MISSED: nothing."""
+    memory, kind, streams = gpu().device, type(args[0]) if args else None, dict[int | None, None]()
+    arrays: dict[int, Any] = {}
+    for x in args:
+        if type(x) is not kind or type(x) is memory.array_type or not is_there(x):
+            return _MISSED
+        if id(x) not in arrays:
+            arrays[id(x)] = memory.taken(x, streams)  # type: ignore[attr-defined]
+    try:
+        result = answers(*[arrays[id(x)] for x in args])
+    finally:
+        _after(memory, streams)
+    given = {id(arrays[id(x)]): x for x in args}
+
+    def of_kind(x: Any) -> Any:
+        if isinstance(x, CONTAINERS):
+            return changed(of_kind, x)
+        if type(x) is not memory.array_type:
+            return x
+        return given[id(x)] if id(x) in given else as_kind(x, kind)
+
+    return result if result is _MISSED else of_kind(result)
+
+
+def _after(memory: Any, streams: Mapping[int | None, None]) -> None:
+    """Other libraries may use their arrays again behind what was enqueued."""
+    for stream in streams:
+        if stream is None:
+            memory.driver.wait()
+        else:
+            memory.driver.after(stream)
 
 
 class _Call:
@@ -104,20 +147,14 @@ class _Call:
         self.kinds[type(x)] = None
         array = self.arrays.get(id(x))
         if array is None:
-            array = self.memory.taken(x) if type(x) is not self.memory.array_type else x
-            if array is not x:
-                self.streams[stream_of(x)] = None
+            array = self.memory.taken(x, self.streams) if type(x) is not self.memory.array_type else x
             self.arrays[id(x)] = array
             self.arguments.append(x)
         return array.stand_in if array.ndim else array.to_numpy()[()]
 
     def ended(self) -> None:
         """Other libraries may use their arrays again behind what was enqueued; lists and dicts hold what the call put there."""
-        for stream in self.streams:
-            if stream is None:
-                self.memory.driver.wait()
-            else:
-                self.memory.driver.after(stream)
+        _after(self.memory, self.streams)
         for original, copied, before in self.copies.values():
             if isinstance(original, dict):
                 if [*map(id, copied), *map(id, copied.values())] != [*map(id, before), *map(id, before.values())]:
@@ -220,6 +257,8 @@ class _ForGpu:
     python_function: Callable[..., Any]
     _signature: Any
     outer: Callable[[], Any]  # gives the function that is called
+    answered: set[Any]  # their forms
+    answers: Callable[..., Any] | None  # C functions for arrays of other libraries, once they are DeviceArrays
 
     def _compiled(self, trace: Any) -> Callable[[Sequence[Any]], list[Any]]:
         what = (
@@ -244,10 +283,28 @@ class _ForGpu:
         trace.next_entry *= 2
         function: Any = self.outer()
         warm, form = _warm(trace, form_of_traced(self, trace, args, kwargs, leaves), leaves)  # type: ignore[arg-type]
-        if function is not None and warm is not None:
+        if warm is not None and self._is_of_others:
+            self._put_behind(trace, form, warm)
+        elif function is not None and warm is not None:
             counter = put_in_front(function, class_of(function).__call__, trace, form, warm, MOST_FORMS)
             if counter is not None:
                 self._counters.append(counter)  # type: ignore[attr-defined]
+
+    @property
+    def _is_of_others(self) -> bool:
+        """Has the call that this thread is in arrays of another library?"""
+        return _here.call is not None and gpu().device.array_type not in _here.call.kinds
+
+    def _put_behind(self, trace: Any, form: Any, warm: Any) -> None:
+        """A C function for such calls, when their arrays have become DeviceArrays."""
+        seen = known_by(trace, form)
+        if seen in self.answered or len(self.answered) >= MOST_FORMS:
+            return
+        counter = ctypes.c_int64(0)
+        otherwise = self.answers or (lambda *_: _MISSED)
+        self.answers, _ = warm.make(events.busy.word, counter, otherwise, self.name)
+        trace.costs.count_natively(counter)
+        self.answered.add(seen)
 
     def _served_by_c(self, args: Any, kwargs: Any) -> None:
         """The same for `jl.jit`."""
@@ -257,7 +314,9 @@ class _ForGpu:
         trace.next_entry *= 2
         form, inputs = form_of_call(self, trace, args, kwargs, float_values=True)  # type: ignore[arg-type]
         warm, form = _warm(trace, form, inputs)
-        if warm is not None:
+        if warm is not None and self._is_of_others:
+            self._put_behind(trace, form, warm)
+        elif warm is not None:
             function.in_front.put(function, trace, form, warm, MOST_FORMS, is_there=True)
 
     def _refuse_python(self, call: Any, refusal: Any) -> None:
@@ -309,7 +368,7 @@ def _companion(function: Any) -> Any:
         else:
             kind = type(function)
             made = _kind(kind)(function.python_function, name=function.name, **{**made_with, "device": "gpu"})
-        made.outer = weakref.ref(function)
+        made.outer, made.answers, made.answered = weakref.ref(function), None, set()
         made.ledger.made = function.ledger.made  # it is no function of its own
         function.ledger.there = made.ledger
         known = vars(function)["_for_gpu"] = made

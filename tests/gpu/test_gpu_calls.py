@@ -379,11 +379,37 @@ def test_results_are_of_the_class_of_the_arguments(gpu, library, waits, decorato
         waits.clear()
         count = gpu.launched.total()
         new, part, same, total = g(x, y)
-        assert waits[:2] == [("before", 77, count)] * 2 and waits[2:] == [("after", 77, gpu.launched.total())]
+        assert waits == [("before", 77, count), ("after", 77, gpu.launched.total())]  # once for both arrays
         assert type(new) is type(part) is library and same is x and new.told["stream"] is None
         compare(new.array, np.exp(X) + Y)
         assert part.array.address == x.array.address + X.strides[0]
         np.testing.assert_allclose(total, (X * Y).sum(), rtol=1e-13)
+
+
+@BOTH
+def test_warm_calls_of_another_librarys_arrays_are_answered_by_c(gpu, library, waits, decorator):
+    recorded, f = [], lambda x, y: (np.exp(x) + y, y, (x * y).sum())  # noqa: E731
+    g = decorator(f)
+    for turn in range(14):
+        x, y = library(jl.to_device(X)), library(jl.to_device(Y))
+        waits.clear()
+        sys.setprofile(lambda frame, event, _: event == "call" and recorded.append(frame.f_code.co_name))
+        new, same, total = g(x, y)
+        sys.setprofile(None)
+        assert [name for name, *_ in waits] == ["before", "after"]
+        assert type(new) is library and same is y and new.told["stream"] is None
+        compare(new.array, np.exp(X) + Y)
+        np.testing.assert_allclose(total, (X * Y).sum(), rtol=1e-13)
+        if turn == 12:
+            recorded.clear()
+    assert "standing" not in recorded and "_answered" in recorded, "the Python way"
+    square = library(jl.to_device(X))
+    new, same, _ = g(square, square)
+    assert same is square
+    compare(new.array, np.exp(X) + X)
+    with pytest.raises(TypeError, match="the arrays of one library"):
+        g(square, jl.to_device(Y))
+    compare(g(jl.to_device(X), jl.to_device(Y))[0], np.exp(X) + Y)
 
 
 @BOTH

@@ -52,7 +52,7 @@ def add_entry(
     if len(function._warm) >= MAX_ENTRIES or not isinstance(executable, Executable):
         return
     form = form_of_traced(function, trace, args, kwargs, leaves)
-    if form is None or _known_by(trace, form) in function._forms:
+    if form is None or known_by(trace, form) in function._forms:
         return
     warm = executable.warm(form, [leaves[leaf] for leaf in trace.leaves])
     if warm is not None:
@@ -89,7 +89,7 @@ def put_in_front(
     function: Function, call: Callable[..., Any], trace: Trace, form: CallForm, warm: Entry, most: int
 ) -> ctypes.c_int64 | None:
     """A C function for calls of this form, which are given the count of those that it answers; None where there is one."""
-    seen, counter = _known_by(trace, form), ctypes.c_int64(0)
+    seen, counter = known_by(trace, form), ctypes.c_int64(0)
     with locks.Released(function._lock), function._lock:  # a thread at a time: the class is this function's own by then
         if seen in function._forms or len(function._warm) >= most:
             return None
@@ -107,7 +107,7 @@ def put_in_front(
     return counter
 
 
-def _known_by(trace: Trace, form: CallForm) -> Any:
+def known_by(trace: Trace, form: CallForm) -> Any:
     """What is equal for forms of calls that are one. (Values may be equal that are not the same.)"""
     return id(trace), form.given, form.names, repr(form.values), form.distinct
 
@@ -160,7 +160,7 @@ class InFront:
         form, inputs = form_of_call(function, trace, args, kwargs)
         if form is None:
             return False
-        if _known_by(trace, form) in self._forms:
+        if known_by(trace, form) in self._forms:
             return True
         warm = executable.warm(form, inputs)
         return warm is not None and self.put(function, trace, form, warm, MAX_ENTRIES)
@@ -168,7 +168,7 @@ class InFront:
     def put(self, function: Jit, trace: CallTrace, form: CallForm, warm: Entry, most: int, is_there: bool = False) -> bool:
         """C answers calls of this form from now on; `is_there`: those of arrays in a device's memory, of which nothing has to
         be decided."""
-        seen, counter = _known_by(trace, form), ctypes.c_int64(0)
+        seen, counter = known_by(trace, form), ctypes.c_int64(0)
         if not self._is_own(function) or len(self._compiled) >= most or seen in self._forms:
             return False
         trace.costs.count_natively(counter)

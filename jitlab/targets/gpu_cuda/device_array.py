@@ -284,32 +284,36 @@ def from_numpy(driver: Driver, value: Any) -> DeviceArray:
     return made
 
 
-def foreign(driver: Driver, value: Any) -> DeviceArray:
-    """An array of another library, where it lies: what is enqueued from now on waits for what that library has enqueued."""
+def foreign(driver: Driver, value: Any, streams: dict[int | None, None] | None = None) -> DeviceArray:
+    """An array of another library, where it lies: what is enqueued from now on waits for what that library has enqueued.
+    `streams`: those that were waited for already; this one's is among them then."""
     told = getattr(value, INTERFACE)
     dtype, shape = np.dtype(told["typestr"]), tuple(told["shape"])
     if dtype not in TRACED_DTYPES or told.get("mask") is not None:
         raise TypeError(f"a {type(value).__name__} of {dtype} is no array of numbers that a kernel computes with")
     address, is_readonly = told["data"]
-    _join(driver, value)
+    stream = stream_of(value, told)
+    if streams is None or stream is None or stream not in streams:
+        _join(driver, value, stream)
+        if streams is not None:
+            streams[stream] = None
     made = DeviceArray(driver, value, address, shape, dtype, told.get("strides"), is_readonly)
     return made if made.size else empty(driver, shape, dtype)
 
 
-def stream_of(value: Any) -> int | None:
+def stream_of(value: Any, told: dict[str, Any]) -> int | None:
     """The stream on which another library computes an array; None where nobody knows it. Of torch it is the thread's current
     one, and where CuPy or numba.cuda tell none, the oldest."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return int(torch.cuda.current_stream(value.device).cuda_stream) or LEGACY_STREAM
-    told: int | None = getattr(value, INTERFACE).get("stream")
+    stream: int | None = told.get("stream")
     library = type(value).__module__.partition(".")[0]
-    return told or (LEGACY_STREAM if library in ("cupy", "numba") else None)
+    return stream or (LEGACY_STREAM if library in ("cupy", "numba") else None)
 
 
-def _join(driver: Driver, value: Any) -> None:
+def _join(driver: Driver, value: Any, stream: int | None) -> None:
     """What is enqueued from now on comes behind what another library has enqueued for an array."""
-    stream = stream_of(value)
     if stream is None and hasattr(value, "block_until_ready"):  # jax's
         value.block_until_ready()
     driver.before(LEGACY_STREAM if stream is None else stream)
@@ -357,9 +361,9 @@ class GpuMemory(Device):
     def array(self, value: Any) -> DeviceArray:
         return from_numpy(self.driver, value)
 
-    def taken(self, value: Any) -> DeviceArray:
-        """The same of an array that another library has on the device, which is not copied."""
-        return foreign(self.driver, value) if hasattr(value, INTERFACE) else from_numpy(self.driver, value)
+    def taken(self, value: Any, streams: dict[int | None, None] | None = None) -> DeviceArray:
+        """The same of an array that another library has on the device, which is not copied; `streams` as in `foreign`."""
+        return foreign(self.driver, value, streams) if hasattr(value, INTERFACE) else from_numpy(self.driver, value)
 
     def wait(self) -> None:
         self.driver.wait()
