@@ -33,7 +33,7 @@ def among(values: Any) -> bool:
     """Is one of them in these containers?"""
     of = device_arrays.DeviceArray
     for x in values[0]:  # of the arguments by place, where they most often are
-        if type(x) is of:
+        if type(x) is of or (is_there(x) and is_usable()):
             return True
     try:
         return any(map(is_there, leaves(values))) and is_usable()
