@@ -133,7 +133,6 @@ class Recording:
         self.captures_ns = 0  # that the run waited for captures and compilers, also for those that came to nothing
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
         self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
-        self._own_work_ns: int | None = None  # where a comparison has put its times in the place of the run's
         self.others: float | None = None  # the share of the processors that other programs took, when it has ended
         self._load = Load()
         self.plans: list[events.PlanMade] = []
@@ -214,31 +213,16 @@ class Recording:
                     self.count += 1
                     take(event)
 
-    def adopt_runs(self, replay: Recording) -> None:
-        """Take over a comparison's times: it measured again what ran compiled, as it measured NumPy."""
+    def compare(self, lane: Recording, compared: events.Compared) -> None:
+        """A comparison has measured again, on copies, what ran: both sides, and NumPy op by op in a lane."""
         with locks.Released(self._lock), self._lock:
-            self._own_work_ns = self.work_ns
-            self.clusters, self.host, self.numpy = replay.clusters, replay.host, replay.numpy
-            self.compared = replay.compared
-            for name in ("compiled", "op by op"):
-                self.take_lane(name, replay)
-            self.count += replay.count
-
-    @property
-    def has_times_of_rounds(self) -> bool:
-        """Those of kernels and operations are a comparison's, not the run's."""
-        return self._own_work_ns is not None
+            self.numpy, self.lanes["op by op"] = lane.numpy, lane.lanes["op by op"]
+        self.listen(compared)
 
     @property
     def work_ns(self) -> int:
-        """Of the run's launches and host operations."""
-        if self._own_work_ns is not None:
-            return self._own_work_ns
+        """Of launches and host operations."""
         return sum(tally.ns for tally in (*self.clusters.values(), *self.host.values()))
-
-    def take_lane(self, name: str, other: Recording) -> None:
-        """Show a lane of another recording in the place of one's own."""
-        self.lanes[name] = other.lanes[name]
 
     def fingerprint(self, of: Callable[..., str], plan: dict[str, Any], *names: str) -> str:
         """Of a plan (or a cluster of it), made once: reports of a cell that runs are many. Clusters' names are unique."""

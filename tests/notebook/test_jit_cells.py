@@ -117,6 +117,23 @@ def test_the_lanes_and_the_clusters_of_a_comparison_are_one_run(shell):
     assert spent == pytest.approx(report["clusters"][0]["seconds"], abs=1e-8)
 
 
+def test_what_the_run_took_stays_beside_a_comparison(shell, monkeypatch):
+    """Sums agree with their parts: of clusters, lines and the timeline of the run. The comparison's are the factor's alone."""
+    monkeypatch.setattr(PlainCell, "run", lambda self: 5_000)
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: 1_000)
+    run(shell, "%%jit --compare\nt = np.tanh(x)\nu = (t + 1).sum(axis=0) @ np.ones((x.shape[1], 3))")
+    report = report_of(shell)
+    verdict = report["verdict"]
+    assert (verdict["seconds"], verdict["numpy_seconds"]) == (1e-6, 5e-6) and verdict["speed"]["text"] == "about 5.0 × faster"
+    assert "both measured after the run, in 15 rounds" in verdict["speed"]["note"]
+    parts = [entry["seconds"] for entry in (*report["clusters"], *report["fallbacks"]) if entry["seconds"]]
+    assert verdict["waited"]["work"] == pytest.approx(sum(parts))
+    assert verdict["slowest"]["seconds"] < verdict["waited"]["seconds"]
+    lanes = {lane["name"]: lane["spans"] for lane in report["timeline"]["lanes"]}
+    launches = [span for span in lanes["compiled"] if span["kind"] == "launch"]
+    assert sum(span["duration"] for span in launches) / 1e6 == pytest.approx(verdict["waited"]["work"], abs=1e-7)
+
+
 def test_long_work_is_compared_once(shell, monkeypatch):
     monkeypatch.setattr("jitlab.notebook.magics.compare.LONG_NS", 1)
     run(shell, "%%jit --compare\nt = np.tanh(-x)")

@@ -40,7 +40,8 @@ def test_dark_form_recolours_every_colour_of_the_light_one(svg):
 def test_picture_says_what_the_text_says(svg):
     said = texts(svg)
     for words in (
-        "100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python", "cluster_0", "32.9 ms",
+        "100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python; next runs 58.6 ms of…",
+        "cluster_0", "32.9 ms",
         "Not fused: RealDiv → Take: p is stored, 2.4 MB", "Runs in NumPy: jitlab cannot compile it",
         "5 × lr: 0.1 → 0.095 (+4 more)", "Make lr an array: it retraced 5 times", "lr = np.asarray(lr, np.float32)",
         "op by op", "compiled",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -156,21 +154,6 @@ def _each(
 
 def _drawing_as(call: Call) -> AbstractContextManager[None]:
     return keeping_random_state(call.executable.graph, arguments=call.arguments, states=call.states)
-
-
-def run_compiled(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:
-    """The same compiled: what this thread runs for it is told to `hear`."""
-    here, total = threading.get_ident(), 0
-
-    def listener(event: events.Event) -> None:
-        nonlocal total
-        if threading.get_ident() == here and isinstance(event, (events.ClusterRan, events.HostOperationRan)):
-            hear(replace(event, start_ns=start_ns + total))
-            total += event.duration_ns
-
-    with events.listen(listener), _drawing_as(call):
-        outputs = call.executable.run(call.arguments)
-    return outputs, total
 
 
 def warm_up(call: Call) -> None:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from typing import Any
 
 from jitlab import events
@@ -20,7 +19,6 @@ from jitlab.api.check.replaying import (
     first_effect,
     generators,
     largest_error,
-    run_compiled,
     run_op_by_op,
     warm_up,
 )
@@ -32,7 +30,6 @@ from jitlab.report import Recording
 from jitlab.report.load import Load
 from jitlab.report.render import wording
 from jitlab.runtime import watching
-from jitlab.support.lazy_dataclass import dataclass
 
 from .plain_cell import PlainCell
 from .timing import Replays, no_garbage_collection, repeated
@@ -42,19 +39,6 @@ LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_NS = 10, 15, 300_000_000
 #: In a round each side runs up to so many times, and the fastest counts: another program disturbs any of them.
 MOST_REPEATS = 4
 LONG_NS = 3_000_000_000  # before that many, rounds end when they took this long
-
-
-@dataclass
-class Rounds:
-    """What one side took in each round, in nanoseconds, with all that was told of it."""
-
-    spent_ns: list[int] = field(default_factory=list)
-    recordings: list[Recording] = field(default_factory=list)
-
-    @property
-    def middle(self) -> Recording:
-        """The one whose work took the median time."""
-        return sorted(self.recordings, key=lambda recording: recording.work_ns)[(len(self.recordings) - 1) // 2]
 
 
 class Comparison:
@@ -112,7 +96,8 @@ class Comparison:
 
     def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
         """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
-        took: both are measured alike, warm, with the code that later runs use. NumPy's side is the cell's own statements, with
+        took: both are measured alike, warm, with the code that later runs use. What the run itself took stays as it is. NumPy's
+        side is the cell's own statements, with
         the functions that they call as Python. Where Python ran some of the statements, the other side is the whole cell as
         jitlab runs it, with them. Returns the reason when there is nothing to compare: captured operations one by one are no
         program that anybody would run.
@@ -128,21 +113,17 @@ class Comparison:
         with plain.again(with_python) as why:
             if why:
                 return why
-            numpy, compiled, load = Rounds(), Rounds(), Load()
-            replays = Replays(self.calls)
-            self._rounds(between, numpy, compiled, plain.run, plain.run_captured if with_python else lambda: replays.loop(1))
+            load, replays = Load(), Replays(self.calls)
+            numpy_ns, compiled_ns = rounds(
+                between, plain.run, plain.run_captured if with_python else lambda: replays.loop(1)
+            )  # fmt: skip
             others = load.others()
         lane, largest = self._op_by_op()
-        replay = compiled.middle
-        replay.numpy = lane.numpy
-        replay.take_lane("op by op", lane)
-        replay.listen(
-            events.Compared(
-                numpy_ns=tuple(numpy.spent_ns), compiled_ns=tuple(compiled.spent_ns), largest_error=largest,
-                others=others, is_whole=with_python,
+        recording.compare(
+            lane, events.Compared(
+                numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=largest, others=others, is_whole=with_python,
             )
         )  # fmt: skip
-        recording.adopt_runs(replay)
         return ""
 
     def time(self, recording: Recording, loops: int | None, runs: int | None) -> str:
@@ -187,32 +168,6 @@ class Comparison:
             spent += took
         return lane, largest
 
-    def _rounds(
-        self, between: Callable[[int, int], None], numpy: Rounds, compiled: Rounds, by_numpy: Callable[[], int],
-        by_us: Callable[[], int],
-    ) -> None:  # fmt: skip
-        """Both sides in turns, which take turns in going first."""
-        repeats, spent = 1, 0
-        sides = [(numpy, by_numpy), (compiled, by_us)]
-        for round in range(MOST_ROUNDS):
-            between(round, MOST_ROUNDS)
-            began = time.perf_counter_ns()
-            with no_garbage_collection(), events.muted():
-                for side, run in sides if round % 2 else sides[::-1]:
-                    side.spent_ns.append(min(run() for _ in range(repeats)))
-            compiled.recordings.append(self._told())
-            spent += time.perf_counter_ns() - began
-            if spent >= (ENOUGH_NS if round + 1 >= LEAST_ROUNDS else LONG_NS):
-                break
-            repeats = max(1, min(MOST_REPEATS, ENOUGH_NS * (round + 1) // (MOST_ROUNDS * spent)))
-
-    def _told(self) -> Recording:
-        """Everything once compiled, with what is told of it."""
-        told, spent = Recording(), 0
-        for call in self.calls:
-            spent += run_compiled(call, told.listen, spent)[1]
-        return told
-
     def _why_not(self) -> str:
         """A comparison needs every run."""
         if self.refused:
@@ -225,6 +180,27 @@ class Comparison:
         self.refused = why
         self.calls.clear()
         self._copies.clear()
+
+
+def rounds(
+    between: Callable[[int, int], None], by_numpy: Callable[[], int], by_us: Callable[[], int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """Nanoseconds of each round by NumPy and by us: both sides in turns, which take turns in going first."""
+    repeats, spent = 1, 0
+    numpy_ns: list[int] = []
+    compiled_ns: list[int] = []
+    sides = [(numpy_ns, by_numpy), (compiled_ns, by_us)]
+    for round in range(MOST_ROUNDS):
+        between(round, MOST_ROUNDS)
+        began = time.perf_counter_ns()
+        with no_garbage_collection(), events.muted():
+            for taken, run in sides if round % 2 else sides[::-1]:
+                taken.append(min(run() for _ in range(repeats)))
+        spent += time.perf_counter_ns() - began
+        if spent >= (ENOUGH_NS if round + 1 >= LEAST_ROUNDS else LONG_NS):
+            break
+        repeats = max(1, min(MOST_REPEATS, ENOUGH_NS * (round + 1) // (MOST_ROUNDS * spent)))
+    return tuple(numpy_ns), tuple(compiled_ns)
 
 
 def statements_of(recording: Recording) -> list[str]:

@@ -115,7 +115,7 @@ def _rounded(runs: int) -> int:
 
 def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
     """Say first how the whole run is beside NumPy, where nothing was compiled in it and what jitlab does around the work is
-    felt; and beside the factor that the times of kernels are not the run's."""
+    felt; and beside the factor that both its times are not of the run itself."""
     rounds = _comparison(recording)
     work, overhead = _of_rounds(rounds) or parts["work"], parts["overhead"]
     notes = [speed.get("note", "")]
@@ -123,8 +123,8 @@ def add_notes(speed: Json, recording: Recording, parts: Json) -> None:
         ratio = speed["ratio"] * work / (work + overhead)
         code = "speed.whole" if ratio >= 1 else "speed.whole_slower"
         speed["text"] = text(code, overhead=overhead, ratio=times(max(ratio, 1 / ratio)), part=speed["text"])
-    if recording.has_times_of_rounds:
-        notes.append(text("speed.rounds"))
+    if recording.compared is not None:
+        notes.append(text("speed.rounds", rounds=units.counted(len(recording.compared.compiled_ns), "round")))
     if any(notes):
         speed["note"] = "; ".join(filter(None, notes))
 
@@ -139,7 +139,7 @@ def first_run(recording: Recording, retraces: list[Json]) -> Json | None:
     quick = [s for s in launches if s.start_ns < ready.get((s.function, s.trace, str(s.cluster)), -math.inf)]
     share = sum(s.duration_ns for s in quick) / max(1, sum(s.duration_ns for s in launches))
     is_better_there = all(math.isfinite(ready[s.function, s.trace, str(s.cluster)]) for s in quick)
-    felt = share >= FELT and not recording.has_times_of_rounds
+    felt = share >= FELT
     said = text(f"waited.{'optimised' if is_better_there else 'optimising'}") if felt else ""
     return {"seconds": spent, "quick_calls": len(quick), "calls": len(launches), "quick_share": share, "text": said}
 
