@@ -34,7 +34,7 @@ BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", d
 UNREAD = {
     "Report": "version show", "Cell": "executionCount", "FirstRun": "calls", "Op": "within flip",
     "Repeated": "loops runs seconds",
-    "Speed": "code args ratio low high rounds isPlain", "Plan": "calls seconds", "Kernel": "bytesSaved",
+    "Speed": "code args ratio low high rounds isPlain", "Plan": "calls seconds", "Kernel": "bytesSaved threads",
     "Nearest": "index abs boundUlp",
     "Cluster": "bytesSaved pattern temporaryBytes flops", "Checked": "within dtype shape worst", "Culprit": "runs",
     "Trace": "operations", "Reason": "args detail", "Message": "args", "Loop": "function times", "Summary": "kernels",

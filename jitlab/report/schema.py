@@ -367,6 +367,7 @@ class Kernel(Traffic, shown=True):
     predicted: Seconds | None = None  #: of one call, by the cost model; null: it does not say
     libraries: Names = ()  #: of each call of a library in it, whose code that is: `BLAS`, `LAPACK`, `FFT`, `NumPy`, `SciPy`
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
+    threads: Message | None = None  #: on how many it may run, or why on one; null: it is too short, or nobody knows
 
 
 class Rejection(Record, shown=True):

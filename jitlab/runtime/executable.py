@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary, ref
@@ -33,6 +34,7 @@ from jitlab.ir import (
 )  # fmt: skip
 from jitlab.ir.plans.call_forms import CallForm, GivingOut
 from jitlab.ir.size_facts import SizeFacts, noting
+from jitlab.messages import Message
 from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, set_random_states, states_now
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
@@ -216,7 +218,9 @@ class Executable:
             keys.append((cluster, layouts, ends))
         if wait is not None and len(self.clustering.steps) == len(keys):  # what NumPy gives may lie in another way
             self._unfinished = keys
-        vars(self.plan).update(vars(whole_plan(self.plan, lowerings)))
+        whole = whole_plan(self.plan, lowerings)
+        whole.threads = partial(_threads_of, self._targets, lowerings)
+        vars(self.plan).update(vars(whole))
         if events.active():
             events.send(
                 events.PlanMade(
@@ -754,3 +758,9 @@ def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:
         if node not in kept:
             result.setdefault(id(step), []).append(node)
     return result
+
+
+def _threads_of(targets: Mapping[str, Target], lowerings: Sequence[Lowered]) -> list[Message | None]:
+    """Of the kernels of all clusters, in order."""
+    said = (targets[lowered.cluster.name].threads(lowered) for lowered in lowerings)
+    return [told.get(k.name) for told, lowered in zip(said, lowerings, strict=True) for k in lowered.kernels]

@@ -248,6 +248,10 @@ class Target(ABC):
         """The Program with what makes it fast on this machine and changes no bit: what is compiled, and its text the key."""
         return program
 
+    def threads(self, lowered: Lowered) -> Mapping[str, Message]:
+        """Of kernels of its Program, by their names: on how many threads they may run, or why on one."""
+        return {}
+
     @abstractmethod
     def compiled(self, program: Program, origin: Origin) -> Compiled:
         """The code of a Program, which may still get better. What a later tier makes is told by `tell_compiled`."""

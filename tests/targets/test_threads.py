@@ -17,6 +17,7 @@ from jitlab.errors import OptionError
 from jitlab.targets.cpu_llvm.calls import launcher
 from jitlab.targets.cpu_llvm.calls.context import ALONE, DONE, FAILED, PAUSED, ContextLayout
 from jitlab.targets.cpu_llvm.threads import cut_phases, pool, pool_code, processors
+from jitlab.targets.llvm.program_phases import phases_of
 from tests.runtime.compiling import graph_of
 from tests.runtime.random_graphs import random_graph
 from tests.runtime.test_compiled_operations import layouts, samples
@@ -389,3 +390,46 @@ def test_the_quota_of_control_groups(tmp_path):
     assert processors._quota(str(tmp_path), str(own)) == 0
     (tmp_path / "cpu/c/cpu.cfs_quota_us").write_text("50000\n")
     assert processors._quota(str(tmp_path), str(own)) == 1
+
+
+# ---- what is said
+
+
+@pytest.mark.parametrize(("function", "argument", "code"), [
+    (lambda x: np.tanh(x) * 2, np.ones(1_000_000), "cut"),
+    (lambda x: np.tanh(x) * 2, np.ones(1000), None),
+    (lambda x: np.cumsum(np.tanh(x)), np.ones(1_000_000), "once"),
+    (lambda x: x @ x, np.ones((600, 600)), "library"),
+])  # fmt: skip
+def test_the_report_says_why_a_kernel_runs_on_one_thread(function, argument, code):
+    function = jl.function(function)
+    (kernel,) = jl.explain(function, argument).to_json()["kernels"]
+    said = kernel.get("threads")
+    assert (said and said["code"]) == code
+    if code == "cut":
+        assert said["args"] == {"threads": 2, "pieces": said["args"]["pieces"]} and said["args"]["pieces"] > 8
+        assert said["text"] == f"on up to 2 threads, in {said['args']['pieces']} pieces"
+
+
+def test_a_loop_of_one_iteration_is_not_cut():
+    trace = jl.function(PROGRAMS[0])._replayable((X,), {})[0]  # softmax of rows
+    (cluster,) = trace.executable.clustering.clusters
+    (phase,) = phases_of(trace.executable._lowered(cluster, ("C",), frozenset()).program)
+    assert [cut_phases.cut_of(phase, {"n0": n, "n1": 10**6}, False).why for n in (1, 2)] == ["few", ""]
+    assert cut_phases.cut_of(phase, {"n0": 30, "n1": 41}, False).why == "small"
+
+
+def test_one_thread_is_said():
+    jl.config.threads = 1
+    report = jl.explain(jl.function(lambda x: np.tanh(x) + 1), np.ones(1_000_000))
+    assert report.to_json()["kernels"][0]["threads"]["code"] == "one"
+
+
+def test_a_loop_of_the_program_is_not_cut():
+    def f(x):
+        for i in range(1, x.shape[0]):
+            x[i] = x[i - 1] * 0.5 + x[i]
+        return x
+
+    (kernel,) = jl.explain(jl.jit(f), np.ones(1_000_000)).to_json()["kernels"]
+    assert kernel["threads"]["text"] == "on one thread: a loop of the program's goes from turn to turn"

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 def plan_json(plan: Plan) -> dict[str, Any]:
     """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md, without times, and `copies`."""
     sources = _sources(plan)
+    kernels = [_kernel(k) for k in plan.kernels]
+    for made, said in zip(kernels, plan.threads(), strict=False):
+        if said is not None:
+            made["threads"] = said.to_json()
     return {
         "plans": [{"name": plan.title, "function": plan.function, "trace": plan.trace}], "ops": _ops(plan, sources),
-        "clusters": [_cluster(plan, c) for c in plan.clustering.clusters], "kernels": [_kernel(k) for k in plan.kernels],
+        "clusters": [_cluster(plan, c) for c in plan.clustering.clusters], "kernels": kernels,
         "boundaries": _boundaries(plan, sources), "copies": _copies(plan), "temporaries": _temporaries(plan),
         "activity": activity(plan), "sources": plan.sources,
     }  # fmt: skip

@@ -277,7 +277,8 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         own = [ops[name] for name in kernel["ops"] if name in ops]  # what is in the body of one that is shown is told with it
         kinds = _texts([op for op in own if op.get("parent") not in ops])
         call = f"{', '.join(kernel.get('libraries') or ('library',))} call" if kernel["kind"] == "library" else ""
-        note = ", ".join(filter(None, (wording.bound_text(kernel), call)))
+        threads = (kernel.get("threads") or {}).get("text", "")
+        note = ", ".join(filter(None, (wording.bound_text(kernel), call, threads)))
         nests = _nests(data, kernel, ops)
         where = _where(kernel, ops, home)
         shown = "" if where == whole else where

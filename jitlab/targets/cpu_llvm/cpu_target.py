@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
+from jitlab.messages import Message
 from jitlab.support.later import Later
 from jitlab.support.lazy import Kept
 from jitlab.targets.target import Compiled, Launcher, Origin, Peaks, PlainCall, Target
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from . import cost_model, speeds
     from . import listing as listings
     from .calls import python_way
+    from .threads import thread_words
 else:
     cost_model = Later(f"{__package__}.cost_model")
+    thread_words = Later(f"{__package__}.threads.thread_words")
     python_way = Later(f"{__package__}.calls.python_way")
     speeds = Later(f"{__package__}.speeds")
     listings = Later(f"{__package__}.listing")
@@ -63,6 +66,9 @@ class CpuTarget(Target):
 
     def scheduled(self, program: Program) -> Scheduled:
         return scheduled(program)
+
+    def threads(self, lowered: Lowered) -> Mapping[str, Message]:
+        return thread_words.threads_of(lowered)
 
     def compiled(self, program: Program, origin: Origin) -> MachineCode:
         return machine_code(self.key, cast(Scheduled, program), origin)

@@ -24,32 +24,34 @@ VECTORS = 256
 
 @dataclass(frozen=True)
 class Cut:
-    """What is decided of one phase. `piece`: iterations of its outer loop, 0 where it runs on one thread; then `why`, a code,
-    with the numbers that its words name."""
+    """What is decided of one phase, whose outer loop has `extent` iterations and which takes some `nanoseconds`. `piece`: of
+    how many iterations one is, 0 where it runs on one thread; then `why`, a code."""
 
+    extent: int
+    nanoseconds: int
     piece: int = 0
     why: str = ""
-    numbers: tuple[int, ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        return -(-self.extent // self.piece)
 
 
 def cut_of(phase: Phase, sizes: Mapping[str, int], is_vector: bool) -> Cut:
     """What is decided for these sizes. `is_vector`: its outer loop takes whole vectors."""
-    why = why_whole(phase)
-    if why:
-        return Cut(why=why)
-    assert phase.outer is not None
     known = defaultdict(lambda: UNKNOWN_TURNS, sizes)
-    extent = min(max(i.const.evaluate(known), 0) for i in phase.outer.extent)
-    if extent < 2:
-        return Cut(why="few", numbers=(extent,))
+    extent = 1
+    if phase.outer is not None:
+        extent = min(max(i.const.evaluate(known), 0) for i in phase.outer.extent)
     takes = max(_nanoseconds(phase, known), 1)
-    if takes < LEAST_NS:
-        return Cut(why="small", numbers=(takes // 1000, LEAST_NS // 1000))
+    why = why_whole(phase) or ("few" if extent < 2 else "small" if takes < LEAST_NS else "")
+    if why:
+        return Cut(extent, takes, why=why)
     wanted = min(max(takes // MOST_PIECES, PIECE_NS), LONG_PIECE_NS)
     piece = max(extent * wanted // takes, 1)
     if is_vector:
         piece = -(-piece // VECTORS) * VECTORS
-    return Cut(piece) if piece < extent else Cut(why="few", numbers=(extent,))
+    return Cut(extent, takes, piece) if piece < extent else Cut(extent, takes, why="few")
 
 
 def why_whole(phase: Phase) -> str:
