@@ -17,7 +17,7 @@ OFF, ON = "OFF", "ON"
 #: What `device` can be.
 PLACES = ("cpu", "gpu", "auto")
 #: What `gpu_compiler` can be.
-COMPILERS = ("llvm", "numba")
+COMPILERS = ("nvptx", "numba")
 #: What `settle` can be.
 MEASURE, MODEL, NEVER = "measure", "model", "off"
 #: The variable that says it.
@@ -53,8 +53,8 @@ class Config:
             "model".
         device: where functions and cells run that do not say so themselves, if they are made from now on: "cpu", "gpu", or
             "auto": on the GPU what a model of copies, kernels and launches says is 1.5 times as fast there, copies included.
-        gpu_compiler: "llvm", or "numba": kernels are compiled and launched as the numba.cuda functions that the stage "numba"
-            of a report's code shows, where they can be written so. It takes the package numba-cuda, and is slower.
+        gpu_compiler: "nvptx", LLVM's, or "numba": kernels are compiled and launched as the numba.cuda functions that the stage
+            "numba" of a report's code shows, where they can be written so. It takes the package numba-cuda, and is slower.
         cache: True: machine code, plans and which calls run as Python are kept on disk; the variable JITLAB_CACHE=0 says False.
 
     Raises:
@@ -99,7 +99,7 @@ class Config:
         if name == "device" and value not in PLACES:
             raise OptionError(f"jl.config.device = {value!r}", hint='"cpu", "gpu" or "auto"')
         if name == "gpu_compiler" and value not in COMPILERS:
-            raise OptionError(f"jl.config.gpu_compiler = {value!r}", hint='"llvm" or "numba"')
+            raise OptionError(f"jl.config.gpu_compiler = {value!r}", hint='"nvptx" or "numba"')
         if name == "threads" and value < 0:
             raise OptionError(f"jl.config.threads = {value!r}", why="the least value is 0: as many as the process may use")
         if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:

@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
-from jitlab.ir.programs.scratch import scratch_places
-from jitlab.ir.programs.traffic import flops, is_per_turn, traffic
+from jitlab.ir.programs.traffic import flops, is_per_turn, scratch_places, traffic
 from jitlab.ir.size_facts import noting
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.layout.indexing import Gather, Take

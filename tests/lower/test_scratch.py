@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jitlab as jl
-from jitlab.ir.programs import scratch
-from jitlab.ir.programs.scratch import ALIGNMENT, scratch_places
+from jitlab.ir.programs import traffic
+from jitlab.ir.programs.traffic import ALIGNMENT, aligned, scratch_places
 
 
 def placed(sizes, spans, rows=()):
     """The places of temporaries of so many bytes that live from one kernel to another."""
     temps = [SimpleNamespace(name=f"t{i}", nbytes=n) for i, n in enumerate(sizes)]
     program = SimpleNamespace(temps=temps, rows=[SimpleNamespace(name="e", nbytes=n) for n in rows], kernels=range(99))
-    before = scratch.lives
-    scratch.lives = lambda program: {buffer.name: span for buffer, span in zip(temps, spans, strict=True)}
+    before = traffic.lives
+    traffic.lives = lambda program: {buffer.name: span for buffer, span in zip(temps, spans, strict=True)}
     try:
         return scratch_places(program, lambda buffer: buffer.nbytes)
     finally:
-        scratch.lives = before
+        traffic.lives = before
 
 
 spans = st.tuples(st.integers(0, 12), st.integers(0, 5)).map(lambda pair: (pair[0], sum(pair)))
@@ -40,7 +40,7 @@ def test_what_is_alive_at_once_shares_no_byte(temps, rows):
 
 
 def test_a_chain_takes_the_memory_of_two():
-    assert placed([1000] * 9, [(i, i + 1) for i in range(9)])[1] == 2 * scratch.aligned(1000)
+    assert placed([1000] * 9, [(i, i + 1) for i in range(9)])[1] == 2 * aligned(1000)
 
 
 def heat(u, steps):

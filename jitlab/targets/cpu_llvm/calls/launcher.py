@@ -11,7 +11,7 @@ import numpy as np
 from jitlab import events
 from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer
-from jitlab.ir.programs.scratch import aligned, scratch_places
+from jitlab.ir.programs.traffic import aligned, scratch_places
 from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.llvm.program_phases import Phase, steps
