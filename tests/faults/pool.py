@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 import jitlab as jl
+from jitlab.targets.cpu_llvm.emit import codegen
 from jitlab.targets.cpu_llvm.threads import cut_phases, pool
 
 PATIENCE, SHORT = 200, 3
@@ -41,6 +42,7 @@ def _prepare():
         setattr(cut_phases, name, 1)
     cut_phases.PIECE_NS, cut_phases.LONG_PIECE_NS, cut_phases.MOST_PIECES = 1, 2000, 16
     jl.config.threads, jl.config.cache = 1, False
+    codegen.quick_module_for = codegen.module_for  # which has regions
     for function in map(jl.function, FUNCTIONS):
         for shape in ((3, 5), (40, 70), (301, 33), (2000, 90)):
             x = np.random.default_rng(len(_known)).standard_normal(shape)

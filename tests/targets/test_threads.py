@@ -14,8 +14,10 @@ import jitlab as jl
 from jitlab.cluster import cluster
 from jitlab.compile import runnable
 from jitlab.errors import OptionError
+from jitlab.runtime.compiled import forget_compiled
 from jitlab.targets.cpu_llvm.calls import launcher
 from jitlab.targets.cpu_llvm.calls.context import ALONE, DONE, FAILED, PAUSED, ContextLayout
+from jitlab.targets.cpu_llvm.emit import codegen
 from jitlab.targets.cpu_llvm.threads import cut_phases, pool, pool_code, processors
 from jitlab.targets.llvm.program_phases import phases_of
 from tests.runtime.compiling import graph_of
@@ -31,8 +33,11 @@ X = np.random.default_rng(3).standard_normal((37, 41))
 
 
 @pytest.fixture(autouse=True)
-def one_thread_afterwards(monkeypatch):
+def shares_at_once(monkeypatch):
+    """Two threads; the code that runs first has regions, as the good tier's."""
     monkeypatch.setattr(jl.config, "threads", 2)
+    monkeypatch.setattr(codegen, "quick_module_for", codegen.module_for)
+    forget_compiled()
 
 
 @pytest.fixture
@@ -268,6 +273,8 @@ import os, sys, signal, threading, warnings
 import numpy as np
 import jitlab as jl
 warnings.simplefilter("ignore")
+from jitlab.targets.cpu_llvm.emit import codegen
+codegen.quick_module_for = codegen.module_for
 f = jl.function(lambda x: (np.exp(x), np.tanh(x).sum(), np.exp(x - x.max(axis=1, keepdims=True)).sum(axis=1)))
 x = np.random.default_rng(0).standard_normal((800, 900))
 jl.config.threads = 1

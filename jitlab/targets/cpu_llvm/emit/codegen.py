@@ -54,7 +54,7 @@ def module_for(program: Scheduled) -> str:
 
 def quick_module_for(program: Scheduled) -> str:
     """One of the same bits, of which the quick tier's compiler makes code sooner."""
-    return function_text.module_text(functions_of(ContextLayout(program), quick.quick_function))
+    return function_text.module_text(functions_of(ContextLayout(program), quick.quick_function, shares=False))
 
 
 def identity(program: Scheduled) -> str:
@@ -109,12 +109,14 @@ def _contents(files: Sequence[Path]) -> bytes:
     return str(digest.hexdigest()).encode()
 
 
-def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
-    """The functions of the module in order; `write` writes the one of a phase."""
+def functions_of(
+    layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText], *, shares: bool = True
+) -> list[FunctionText]:
+    """The functions of the module in order; `write` writes the one of a phase. `shares`: threads may do one together."""
     functions = [write(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
     looking = [_look(layout)] if any("look" in f.called for f in functions) else []
-    parts = [_part(layout, number) for number in layout.cut]
-    return [*looking, *functions, *parts, _entry(layout)]
+    parts = [_part(layout, number) for number in layout.cut] if shares else []
+    return [*looking, *functions, *parts, _entry(layout, shares)]
 
 
 def _part(layout: ContextLayout, number: int) -> FunctionText:
@@ -172,7 +174,7 @@ def _look(layout: ContextLayout) -> FunctionText:
     return fn
 
 
-def _entry(layout: ContextLayout) -> FunctionText:
+def _entry(layout: ContextLayout, shares: bool) -> FunctionText:
     """run(ctx): each phase in chunks; DONE, PAUSED (call again), STOPPED, or FAILED + code."""
     fn = function_text.FunctionText("run", [("ptr", "ctx")], returns="i64")
     slot = phases.Slots(fn)
@@ -205,7 +207,7 @@ def _entry(layout: ContextLayout) -> FunctionText:
         extent = _extent(fn, slot, layout, phase)
         buffers = "".join(f", ptr {slot(layout.buffers[b.name], 'ptr')}" for b in phase.buffers)
         size = slot(layout.chunks + number)
-        rests = fn.label("rests") if number in layout.cut else ""
+        rests = fn.label("rests") if shares and number in layout.cut else ""
         if rests:
             _share(fn, layout, number, extent, (started, "-1" if phase.is_whole else budget), end, rests)
         before = fn.current
