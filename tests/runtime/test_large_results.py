@@ -1,19 +1,21 @@
 """Large results of calls that C answers lie in blocks that are recycled, and other threads run meanwhile."""
 
 import gc
+import re
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jitlab as jl
 from jitlab.targets.cpu_llvm.calls import shelves
-from jitlab.targets.cpu_llvm.calls.buffers import ALIGNMENT, POOLED_BYTES
+from jitlab.targets.cpu_llvm.calls.buffers import ALIGNMENT, BEHIND, LARGE_BYTES, LARGE_PAGE, PAGE, POOLED_BYTES, pool
 from jitlab.targets.cpu_llvm.calls.entry import layout_is_known
 
 pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
@@ -53,6 +55,35 @@ def test_blocks_are_recycled(warm):
     third = f(LARGE)
     assert third.ctypes.data == place
     np.testing.assert_array_equal(third, LARGE + 1)
+
+
+def test_blocks_start_half_a_page_from_where_numpys_large_arrays_do(warm):
+    f = warm(lambda x: x + 1, LARGE)
+    kept = [f(LARGE) for _ in range(3)]
+    assert {array.ctypes.data % PAGE for array in kept} == {BEHIND}
+    assert {pool.empty((n,), np.dtype("f8")).ctypes.data % PAGE for n in (10_000, 100_000)} == {BEHIND}
+
+
+def test_large_blocks_are_of_large_pages_where_linux_has_them(warm):
+    x = np.zeros(LARGE_BYTES // 8)
+    result = warm(lambda x: x + 1, x)(x)
+    flags = flags_at(result.ctypes.data + LARGE_PAGE // 2)
+    assert flags is None or "hg" in flags
+    np.testing.assert_array_equal(result, 1)
+
+
+def flags_at(address):
+    """Those of the memory there, where the system tells them and has large pages."""
+    maps = Path("/proc/self/smaps")
+    if not maps.exists() or not Path("/sys/kernel/mm/transparent_hugepage").exists():
+        return None
+    inside = False
+    for line in maps.read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= address < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            return line.split()[1:]
+    return []
 
 
 def test_results_of_several_sizes(warm):

@@ -11,7 +11,7 @@ from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.elementwise.arithmetic import Add, FloorDiv, Mul, RealDiv, Sqrt
 from jitlab.ops.elementwise.instruction_weights import KINDS, SHIPPED, Counting, Typed, Weights, counted, in_additions, run
 from jitlab.ops.elementwise.math_functions import Exp
-from jitlab.targets.cpu_llvm import speeds
+from jitlab.targets.cpu_llvm import cpu_shape, speeds
 from jitlab.targets.devices import default_target
 
 F8, F4, I8 = np.dtype("f8"), np.dtype("f4"), np.dtype("i8")
@@ -198,3 +198,13 @@ def test_the_calibration_gives_a_time_for_everything():
     found = calibration.measure()
     assert found.keys() == speeds.MEASURED.keys()
     assert all(0 < ns < math.inf for ns in found.values())
+
+
+@pytest.mark.parametrize(("text", "bytes"), [
+    ("32768K\n", 32 << 20), ("2M", 2 << 20), ("393216K", 32 << 20), ("", 7), ("none", 7), ("0K", 7), (None, 7),
+])  # fmt: skip
+def test_a_cache_holds_what_linux_says_within_reason(text, bytes, tmp_path, monkeypatch):
+    if text is not None:
+        (tmp_path / "size3").write_text(text)
+    monkeypatch.setattr(cpu_shape, "CACHES", str(tmp_path / "size{}"))
+    assert cpu_shape.cache_bytes.__wrapped__(3, 7) == bytes

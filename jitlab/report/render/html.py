@@ -172,10 +172,11 @@ def _clusters(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _kernels(data: Mapping[str, Any]) -> tuple[str, str]:
-    heads = ("kernel", "cluster", "lines", "operations", "calls", "time", "reads", "writes", "flops", "bound")
+    heads = ("kernel", "cluster", "lines", "operations", "calls", "time", "predicted", "reads", "writes", "flops", "bound")
     return "Kernels", _table(heads, (
         (k["name"], k["cluster"], _lines(k), " ".join(k["ops"]), k["calls"], units.duration(k["seconds"]),
-         units.size(k["bytes_read"]), units.size(k["bytes_written"]), units.amount(k["flops"]), wording.bound_text(k))
+         units.duration(k.get("predicted")), units.size(k["bytes_read"]), units.size(k["bytes_written"]),
+         units.amount(k["flops"]), wording.bound_text(k))
         for k in data["kernels"]
     ))  # fmt: skip
 

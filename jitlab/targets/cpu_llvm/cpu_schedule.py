@@ -27,7 +27,7 @@ from jitlab.ir.programs.program import (
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
-from .cpu_shape import STREAM_BYTES, WIDE_COLUMNS
+from .cpu_shape import WIDE_COLUMNS, stream_bytes
 
 #: Vectors of columns that a reduction over rows takes at a time: a row of the tile is several cache lines.
 TILE_VECTORS = 4
@@ -100,7 +100,8 @@ def _is_tiled(loop: For, sizes: Mapping[str, int]) -> bool:
 
 def _streamed(program: Program, loops: Sequence[For]) -> set[str]:
     """The outputs that no cache holds whole, where each vector that is stored starts on a cache line."""
-    large = {b.name for b in program.outputs if b.dtype.kind in "fiu" and _bytes(b, program.sizes) >= STREAM_BYTES}
+    least = stream_bytes()
+    large = {b.name for b in program.outputs if b.dtype.kind in "fiu" and _bytes(b, program.sizes) >= least}
     if large:
         for loop in loops:
             for s in walk(loop.body):

@@ -9,8 +9,27 @@ from jitlab.ir import NestLimits, Shape
 #: Columns from which on rows are long.
 WIDE_COLUMNS = 256
 
-#: Outputs that are larger are written past the caches.
-STREAM_BYTES = 16 << 20  # half of an L3 of 32 MB
+#: Where Linux says how large the caches near the first processor are; a machine of several parts may count all of theirs
+#: together, so that more than this is not believed.
+CACHES, LARGEST = "/sys/devices/system/cpu/cpu0/cache/index{}/size", 32 << 20
+
+
+@cache
+def cache_bytes(level: int, otherwise: int) -> int:
+    """What the cache of a level holds; `otherwise`: where nobody says."""
+    try:
+        with open(CACHES.format(level)) as file:
+            text = file.read().strip()
+        found = int(text.rstrip("KM")) << {"K": 10, "M": 20}.get(text[-1], 0)
+    except (OSError, ValueError, IndexError):
+        return otherwise
+    return min(found, LARGEST) if found > 0 else otherwise
+
+
+def stream_bytes() -> int:
+    """Outputs of so many are written past the caches: half of the third one, where a loop that only copies begins to gain by
+    it, and one that is read back at once loses least."""
+    return cache_bytes(3, LARGEST) // 2
 
 
 @cache
@@ -28,5 +47,5 @@ def shape(has_gemm: bool, slowness: tuple[tuple[str, float], ...] = ()) -> Shape
         nests=NestLimits(stages=64, operations=1000, deep=128, again=32),
         jam_rows=4,
         vector_elements=8,
-        stream_bytes=STREAM_BYTES, slowness=slowness,
+        stream_bytes=stream_bytes(), slowness=slowness,
     )  # fmt: skip

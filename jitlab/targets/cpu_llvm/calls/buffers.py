@@ -15,6 +15,13 @@ from jitlab.support import locks
 POOLED_BYTES = 1 << 16
 ALIGNMENT = 128
 
+#: Blocks start so many bytes behind the start of a page. A load waits for an earlier store whose address has the same place in
+#: its page; NumPy's large arrays start 16 bytes behind a page's start, and half a page is furthest from what is near that.
+PAGE, BEHIND = 4096, 2048
+
+#: Blocks of so many bytes and more have large pages where the system has them.
+LARGE_BYTES, LARGE_PAGE = 1 << 22, 1 << 21
+
 
 class Pool:
     """Free blocks by size class (eight between two powers of two). Reference counts are the whole protocol: a block comes
@@ -99,9 +106,9 @@ def size_class(nbytes: int) -> int:
 
 
 def aligned(nbytes: int) -> np.ndarray:
-    """Fresh uint8 memory at a multiple of ALIGNMENT."""
-    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
+    """Fresh uint8 memory that starts BEHIND a page's start, and so at a multiple of ALIGNMENT."""
+    raw = np.empty(nbytes + PAGE, np.uint8)
+    start = (BEHIND - raw.ctypes.data) % PAGE
     return raw[start : start + nbytes]
 
 

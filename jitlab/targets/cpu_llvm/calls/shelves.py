@@ -8,11 +8,12 @@ holds the interpreter's lock.
 from __future__ import annotations
 
 import ctypes
+import sys
 
 from jitlab.support.lazy import made_once
 from jitlab.targets.cpu_llvm import machine
 
-from .buffers import ALIGNMENT, pool, size_class
+from .buffers import BEHIND, LARGE_BYTES, LARGE_PAGE, PAGE, pool, size_class
 
 #: Words of a shelf: the first block, the size of each, and where the words of all shelves are: bytes that are free, and most.
 _FIRST, _SIZE, _ALL = range(3)
@@ -66,7 +67,12 @@ def _at(name: str, base: str, offset: int, kind: str = "ptr") -> str:
     return f"%{name}.at = getelementptr i8, ptr %{base}, i64 {offset}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
+#: The system is asked for large pages where there are some: 14 is Linux's word for that. What it answers changes nothing.
+_IS_LINUX = sys.platform == "linux"
+_ADVISE = "%pages = inttoptr i64 %start to ptr\n  call i32 @madvise(ptr %pages, i64 %size, i32 14)" if _IS_LINUX else ""
+
 _TEXT = f"""
+{"declare i32 @madvise(ptr, i64, i32)" if _IS_LINUX else ""}
 declare ptr @PyMem_RawMalloc(i64)
 declare void @PyMem_RawFree(ptr)
 declare ptr @PyCapsule_New(ptr, ptr, ptr)
@@ -87,22 +93,31 @@ known:
   store i64 %left, ptr %all
   br label %wrap
 make:
-  %wanted = add i64 %size, {2 * ALIGNMENT}
+  %is.large = icmp sge i64 %size, {LARGE_BYTES}
+  %page = select i1 %is.large, i64 {LARGE_PAGE}, i64 {PAGE}
+  %more.bytes = add i64 %page, {-_ALLOCATED}
+  %wanted = add i64 %size, %more.bytes
   %allocated = call ptr @PyMem_RawMalloc(i64 %wanted)
   %is.lost = icmp eq ptr %allocated, null
   br i1 %is.lost, label %none, label %made
 made:
   %number = ptrtoint ptr %allocated to i64
-  %beyond = add i64 %number, {2 * ALIGNMENT - 1}
-  %aligned = and i64 %beyond, {-ALIGNMENT}
-  %new = inttoptr i64 %aligned to ptr
+  %last = add i64 %page, {-_ALLOCATED - BEHIND - 1}
+  %beyond = add i64 %number, %last
+  %mask = sub i64 0, %page
+  %start = and i64 %beyond, %mask
+  %placed = add i64 %start, {BEHIND}
+  %new = inttoptr i64 %placed to ptr
   %allocated.at = getelementptr i8, ptr %new, i64 {_ALLOCATED}
   store ptr %allocated, ptr %allocated.at
   %shelf.at = getelementptr i8, ptr %new, i64 {_SHELF}
   store ptr %shelf, ptr %shelf.at
+  br i1 %is.large, label %large, label %wrap
+large:
+  {_ADVISE}
   br label %wrap
 wrap:
-  %block = phi ptr [ %first, %known ], [ %new, %made ]
+  %block = phi ptr [ %first, %known ], [ %new, %made ], [ %new, %large ]
   %capsule = call ptr @PyCapsule_New(ptr %block, ptr null, ptr @give)
   %is.bare = icmp eq ptr %capsule, null
   br i1 %is.bare, label %lost, label %given
