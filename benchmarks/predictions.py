@@ -47,7 +47,7 @@ Case = tuple[str, Any, Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]]
 def cases(only: set[str]) -> Iterator[Case]:
     """A name, a compiled function, and what makes its arguments."""
     for name in PROGRAMS:
-        module = importlib.import_module(f"benchmarks.{name}")
+        module = importlib.import_module(f"benchmarks.array_programs.{name}")
         for dtype in DTYPES if not only or name in only else ():
             for size, shape in module.SIZES.items():
                 arrays = module.inputs(shape, np.dtype(dtype), np.random.default_rng(0))

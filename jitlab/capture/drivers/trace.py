@@ -21,10 +21,10 @@ from jitlab.capture.tracers.symbolic import has_symbolic
 from jitlab.capture.tracers.tensor import Cell, Lock, Path, Tensor
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
-from jitlab.ir import Graph, Node, Poly, Source, Symbolic, bind_extents, plain, symbol_of
+from jitlab.ir import Graph, Moving, Node, Poly, Source, Symbolic, bind_extents, plain, symbol_of
 from jitlab.ir.extents import symbols_in
 from jitlab.ir.graphs.graph import must_run
-from jitlab.ir.plans.call_forms import Argument, Fixed, GivingOut, Output, Packed
+from jitlab.ir.plans.call_forms import Argument, Fixed, GivingOut, Output, Packed, ViewOf
 from jitlab.ir.size_facts import VALUE, SizeFacts, noted
 from jitlab.messages import Message
 from jitlab.ops.host_operations import HostCall, Item
@@ -611,6 +611,15 @@ class _Leaf:
         is_number = self.number is None or (self.is_scalar and self.number in (float, int, bool))
         return is_itself and self.slot is None and is_number and self.kind < 0
 
+    @property
+    def is_known_view(self) -> bool:
+        """A view of a graph output that is nothing but that, and of which each size is a number."""
+        if self.is_scalar or self.lock or self.others or self.sizes[1]:
+            return False
+        is_of_output = self.output >= 0 > self.input and self.kind < 0
+        is_that = self.number is None and self.picked is None and self.slot is None
+        return bool(self.path) and is_of_output and is_that and all(map(_is_known, self.path))
+
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
             return self.made(outputs, inputs)
@@ -653,6 +662,18 @@ class _Leaf:
             if warns:
                 value.flags._warn_on_write = True
         return value
+
+
+def _is_known(step: Any) -> bool:
+    """Has a view sizes that no run decides, and sees each element once at most?"""
+    if type(step) not in (View, Reshape) or any(isinstance(n, Moving) for n in step.shape) or 0 in plain(step.shape):
+        return False
+    if type(step) is Reshape:
+        return True
+    axes = [axis for _, _, axis in step.map if axis is not None]
+    rest = [n for axis, n in enumerate(step.shape) if axis not in axes]
+    numbers = (n for offset, by, _ in step.map for n in (offset, by))
+    return len(set(axes)) == len(axes) and not any(isinstance(n, Moving) for n in numbers) and all(n == 1 for n in rest)
 
 
 def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
@@ -736,6 +757,8 @@ def _told(build: Build, leaf_of: Callable[[Any], int]) -> Any:
         return Argument(leaf_of(build.code))
     if isinstance(build, _Leaf) and build.is_plain:
         return Argument(leaf_of(build.input)) if build.input >= 0 else Output(build.output, build.is_scalar, build.number)
+    if isinstance(build, _Leaf) and build.is_known_view:
+        return ViewOf(build.output, tuple(build.path))
     if isinstance(build, _Container) and build.slot is None:
         is_named = isinstance(build.kind, functools.partial) and build.kind.func is like
         kind: Any = build.kind.args[0] if isinstance(build.kind, functools.partial) else build.kind

@@ -6,7 +6,7 @@ are numbered as they are met.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import CellType
 from typing import Any
@@ -120,6 +120,14 @@ class Output:
 
 
 @dataclass(frozen=True)
+class ViewOf:
+    """A view of a result of the graph: `steps` are views, each of what the one before gives, whose sizes are known."""
+
+    position: int
+    steps: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Argument:
     """A leaf itself."""
 
@@ -185,7 +193,14 @@ def outputs_of(gives: Any) -> list[int]:
     """The graph's outputs among what a call gives."""
     if isinstance(gives, Packed):
         return [position for item in gives.items for position in outputs_of(item)]
-    return [gives.position] if isinstance(gives, Output) else []
+    return [gives.position] if isinstance(gives, (Output, ViewOf)) else []
+
+
+def with_views(gives: Any, seen: Callable[[ViewOf], Any]) -> Any:
+    """What a call gives, with something else for each view."""
+    if isinstance(gives, Packed):
+        return replace(gives, items=tuple(with_views(item, seen) for item in gives.items))
+    return seen(gives) if isinstance(gives, ViewOf) else gives
 
 
 def _leaves(value: Any) -> Iterator[ArrayOf | Again | NumberOf]:

@@ -53,8 +53,12 @@ from .speeds import SHIPPED_SPEEDS, Speeds
 LOAD, STORE = 0.0022, 0.0045
 APART, PICKED = 0.6, 0.35
 
-#: Of a loop that is entered, of a turn of it, of a step that waits for the one before, and of a kernel.
-ENTERED, TURN, WAITING, KERNEL = 4.0, 0.1, 0.5, 25.0
+#: As many bytes as a load or store takes that is not of a vector.
+ALONE = 45
+
+#: Of a loop that is entered, of lanes that are joined behind it, of a turn, of a step that waits for the one before, and of a
+#: kernel.
+ENTERED, JOINED, TURN, WAITING, KERNEL = 4.0, 12.0, 0.1, 0.5, 25.0
 
 #: Of a call of a library for products, and the share of the peak that a large one reaches.
 PRODUCT, SHARE = 300.0, 0.9
@@ -128,12 +132,13 @@ def _since(sizes: Sequence[Mapping[str, int]], number: int, name: str) -> int:
 # ---- instructions
 @dataclass
 class _Level:
-    """A loop, or what is around all: how often what stands in it runs, its variable, the lanes of a turn, and nanoseconds of
-    its own instructions and of its loads and stores."""
+    """A loop, or what is around all: how often what stands in it runs, its variable, the lanes of a turn and along which
+    variable they are, and nanoseconds of its own instructions and of its loads and stores."""
 
     times: float
     names: frozenset[str] = frozenset()
     lanes: int = 0
+    along: str = ""
     computing: float = 0.0
     loading: float = 0.0
     moving: float = 0.0
@@ -195,15 +200,16 @@ class _Walk:
         tile = 1 if s.kind == LANES else self.program.vectors.get(id(s), 0)
         lanes = self._lanes(s) * tile
         around = self.levels[-1]
-        level = _Level(around.times * turns, frozenset((s.var,)), lanes or around.lanes)
+        level = _Level(around.times * turns, frozenset((s.var,)), lanes or around.lanes, s.var if lanes else around.along)
         if lanes:
             whole = lanes // tile
             level.times = around.times * whole * math.ceil(turns / whole)
         self.levels.append(level)
         self._block(s.body)
-        level.computing += level.times / max(lanes, 1) * TURN
+        level.computing += level.times / max(level.lanes, 1) * TURN
         self.ns += self.levels.pop().ns
-        self.ns += around.times / max(around.lanes, 1) * ENTERED
+        joined = JOINED * len(s.accumulators) if lanes else 0.0
+        self.ns += around.times / max(around.lanes, 1) * (ENTERED + joined)
         for accumulator in s.accumulators:
             self.bound[accumulator.name] = len(self.levels) - 1
 
@@ -268,12 +274,11 @@ class _Walk:
     def _access(self, buffer: Buffer, offset: Index, picked: bool, each: float, depth: int) -> None:
         level = self.levels[depth]
         level.moving += self.moving.pop(("read" if each == LOAD else "written", buffer.name), 0.0)
-        inner = next((level for level in reversed(self.levels) if level.lanes and level.names), None)
         if picked:
             level.loading += level.times * PICKED
-        elif inner is None or not level.lanes:
-            level.loading += level.times * each * 64 * 0.7
+        elif not level.lanes:
+            level.loading += level.times * each * ALONE
         else:
-            k = offset.coefficient(next(iter(inner.names)))
+            k = offset.coefficient(level.along)
             is_near = not k.terms or k == ONE
             level.loading += level.times * (each * buffer.dtype.itemsize if is_near else APART)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Graph, Node, plain
-from jitlab.ir.plans.call_forms import ArrayOf, CallForm, leaves_of_form, outputs_of, with_stored
+from jitlab.ir.plans.call_forms import ArrayOf, CallForm, ViewOf, leaves_of_form, outputs_of, with_stored, with_views
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import Entry
 
@@ -26,7 +26,7 @@ from .argument_code import ALIGNED, DATA, DESCR, DIMS, FLAGS, NDIM, ROWS, STRIDE
 from .buffers import ALIGNMENT, POOLED_BYTES
 from .code_lines import HEAD, Code, are_known
 from .context import ContextLayout
-from .entry_code import NEW_FROM_DESCR, EntryCode, Launch, Result, Warm
+from .entry_code import NEW_FROM_DESCR, EntryCode, Launch, Result, Seen, Warm
 
 if TYPE_CHECKING:
     from .launcher import ContextLauncher
@@ -102,6 +102,10 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
     made = {n: at for at, n in enumerate(graph.outputs) if n not in stored and at in used_outputs}
     if not layout_is_known():
         return None
+    views = _views(graph, form, made.values())
+    if views is None:
+        return None
+    form = replace(form, gives=with_views(form.gives, views.__getitem__))
     found = {leaf.leaf: leaf for leaf in leaves_of_form(form)}
     if any(_type(found[leaf]) != (np.dtype(n.dtype), plain(n.shape)) for n, leaf in leaf_of.items()):
         return None
@@ -129,6 +133,23 @@ def c_entry(graph: Graph, launchers: Sequence[ContextLauncher], form: CallForm) 
         launches.append(Launch(_template(launcher, strides), launcher.code.address, tuple(pointers), is_long))
     results = {at: Result(np.dtype(n.dtype), plain(n.shape)) for n, at in made.items()}
     return CEntry(Warm(form, results, tuple(launches), used), launchers)
+
+
+def _views(graph: Graph, form: CallForm, made: Collection[int]) -> dict[ViewOf, Seen] | None:
+    """The views among what a call gives; None where one is not of a new array, or NumPy would copy."""
+    found: dict[ViewOf, Seen] = {}
+    asked: list[ViewOf] = []
+    with_views(form.gives, asked.append)
+    for view in asked:
+        node = graph.outputs[view.position]
+        whole = seen = np.empty(plain(node.shape), node.dtype)
+        for step in view.steps:
+            seen = step.numpy(seen)
+        if view.position not in made or not isinstance(seen, np.ndarray) or not np.may_share_memory(seen, whole):
+            return None
+        behind = seen.ctypes.data - whole.ctypes.data
+        found[view] = Seen(view.position, whole.dtype, seen.shape, seen.strides, behind)
+    return found
 
 
 def _type(leaf: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -39,6 +39,17 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """A view of a new array: how far behind its start, in bytes, with strides in bytes."""
+
+    position: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    behind: int
+
+
+@dataclass(frozen=True)
 class Launch:
     """One native function: the context to start from, where its address stands (it may change), and which memory goes to
     which slot: ("leaf", number), ("output", position) or ("scratch", offset). `is_long`: other threads run meanwhile."""
@@ -218,12 +229,28 @@ class EntryCode:
             return self._giving_out(gives)
         if isinstance(gives, Packed):
             return self._packed(gives)
+        if isinstance(gives, Seen):
+            return self._view(gives)
         if isinstance(gives, Output):
             return self._scalar(self.made[gives.position], gives.number) if gives.scalar else self.made[gives.position]
         value = self.arguments.objects[gives.leaf] if isinstance(gives, Argument) else code.object(gives.value)
         code.call("Py_IncRef", f"ptr {value}")
         self.owned.append(value)
         return value
+
+    def _view(self, seen: Seen) -> str:
+        """A new array that keeps the one that it is a view of."""
+        code, whole = self.code, self.made[seen.position]
+        descr, start = code.object(seen.dtype), code.behind(code.at(whole, DATA, "ptr"), seen.behind)
+        code.call("Py_IncRef", f"ptr {descr}")
+        array = self._owns(code.function(
+            self.api[NEW_FROM_DESCR], "ptr", f"ptr {code.object(np.ndarray)}", f"ptr {descr}", f"i32 {len(seen.shape)}",
+            f"ptr {code.words_at(seen.shape)}", f"ptr {code.words_at(seen.strides)}", f"ptr {start}",
+            f"i32 {ALIGNED | WRITEABLE}", "ptr null",
+        ))  # fmt: skip
+        code.call("Py_IncRef", f"ptr {whole}")
+        self._check_status(code.function(self.api[SET_BASE], "i32", f"ptr {array}", f"ptr {whole}"))
+        return array
 
     def _scalar(self, array: str, number: type | None) -> str:
         """NumPy's scalar of an array without axes, which goes; or Python's number of it."""
