@@ -250,6 +250,7 @@ class ClusterRan(WorkEvent):
     cluster: str
     kernels_ns: tuple[int, ...] = ()
     scratch_bytes: int = 0  # of temporaries and rows, as they were asked of the pool
+    launched: tuple[Mapping[str, Any], ...] = ()  # on a GPU: what each part was launched with; times are the GPU's then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

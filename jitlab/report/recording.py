@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from types import BuiltinFunctionType, FunctionType
@@ -147,6 +147,8 @@ class Recording:
         self.functions: dict[tuple[str, int], Sampled] = defaultdict(Sampled)
         self.clusters: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.scratch: dict[tuple[str, int, str], int] = {}  # bytes that a call of a cluster asked the pool for
+        #: Of clusters on a GPU, what each part was launched with.
+        self.launched: dict[tuple[str, int, str], tuple[Mapping[str, Any], ...]] = {}
         self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
         #: Of copies for what the host does, by function, trace, cluster, value and direction: how many, and the bytes of one.
@@ -337,6 +339,8 @@ class Recording:
         self.clusters[key].add_call(event, event.kernels_ns)
         self.away_ns += event.idle_ns
         self.scratch[key] = max(self.scratch.get(key, 0), event.scratch_bytes)
+        if event.launched:
+            self.launched[key] = event.launched
         times = event.kernels_ns
         self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
 
@@ -355,6 +359,8 @@ class Recording:
             tally, nbytes = self.host_copies.get(key) or (Tally(), event.bytes)
             tally.add(event.duration_ns)
             self.host_copies[key] = tally, max(nbytes, event.bytes)
+        kind, label = ("to_gpu", "to the GPU") if event.direction == "in" else ("to_host", "to the host")
+        self._span("compiled", event, "", label, kind, bytes=event.bytes)
 
     def _operation_ran(self, event: events.OperationRan) -> None:
         self.numpy[event.function, event.trace, event.operation].add(event.duration_ns)

@@ -353,6 +353,18 @@ class Nest(Record, shown=True):
     lines: Lines  #: their numbers
 
 
+class GpuLaunch(Record):
+    """A part of a kernel as a GPU ran it; null where the driver did not say."""
+
+    grid: tuple[Count, Count]  #: blocks along two axes
+    threads: Count  #: of a block
+    registers: Count | None  #: of a thread
+    shared_bytes: Bytes | None  #: of a block
+    spilled_bytes: Bytes | None  #: of a thread, that found no register
+    occupancy: Share | None  #: of the threads that a multiprocessor can have at once
+    limited_by: str | None  #: what keeps it from more: `registers`, `shared memory`, `threads`, `blocks`
+
+
 class Kernel(Traffic, shown=True):
     """One fused nest or one library call of a cluster."""
 
@@ -368,6 +380,7 @@ class Kernel(Traffic, shown=True):
     libraries: Names = ()  #: of each call of a library in it, whose code that is: `BLAS`, `LAPACK`, `FFT`, `NumPy`, `SciPy`
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
     threads: Message | None = None  #: on how many it may run, or why on one; null: it is too short, or nobody knows
+    launches: Measured[tuple[GpuLaunch, ...]] = ()  #: of one on a GPU, its parts in order
 
 
 class Rejection(Record, shown=True):
@@ -616,9 +629,9 @@ class Span(Record):
     name: str  #: of that
     label: str  #: what is written on it
     #: `op` (NumPy, one operation), `launch` (a cluster ran), `kernel` (measured within its launch, one after another from its
-    #: start), `host`, `copy` (an argument before a launch, or to a device), `statement` (that Python ran); `trace`, or
-    #: `retrace`, and within it `capture`, within that `passes` (one of them), `planning`, and `codegen`, `load` (object code
-    #: from the disk) of a cluster.
+    #: start), `host`, `copy` (an argument before a launch, or to a device), `to_gpu` and `to_host` (to the memory of a GPU and
+    #: back), `statement` (that Python ran); `trace`, or `retrace`, and within it `capture`, within that `passes` (one of them),
+    #: `planning`, and `codegen`, `load` (object code from the disk) of a cluster.
     kind: str
     start: Microseconds  #: from the start of the lane's group
     duration: Microseconds  #: of it
@@ -633,8 +646,8 @@ class Lane(Record):
     """Spans of one kind, or of a thread that compiles. Lanes of a group have one axis, which starts at the group's first span;
     empty lanes are left out."""
 
-    #: `op by op`, `compiled`, `kernels`, `host`, `copies`, `compiling` (another thread's: `compiling 2`), `codegen quick` and
-    #: `codegen good` (of threads that trace nothing)
+    #: `op by op`, `compiled`, `kernels`, `GPU` (its kernels), `to GPU`, `to host`, `host`, `copies`, `compiling` (another
+    #: thread's: `compiling 2`), `codegen quick` and `codegen good` (of threads that trace nothing)
     name: str
     group: str = ""  #: `op by op`, `compiled` or `compiling`
     offset: Microseconds = 0.0  #: of the group from the start of the recording

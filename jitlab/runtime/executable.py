@@ -465,15 +465,19 @@ class Executable:
         if failed is not None:
             return failed
         started, ended = int(times[START_NS]), int(times[END_NS])
-        if events.in_bulk():
+        launched = launcher.launched()
+        if events.in_bulk() and not launched:
             events.note(variant.about or self._about(cluster, variant), started, ended, times)
             return None
-        kernels = native_call_log.divided(ended - started, times[TICKS:].tolist(), variant.kernels)
+        ticks = times[TICKS:].tolist()
+        spent = ticks[-1] - ticks[0] if launched else ended - started
+        kernels = native_call_log.divided(spent, ticks, variant.kernels)
         events.send(
             events.ClusterRan(
                 function=self.function, trace=self.trace, cluster=cluster.name, start_ns=started,
                 duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
                 process_ns=int(times[PROCESS_NS]), thread_ns=int(times[THREAD_NS]),
+                launched=tuple({**facts, "kernel": kernel} for facts, kernel in zip(launched, variant.kernels, strict=False)),
             )
         )  # fmt: skip
         return None

@@ -92,6 +92,11 @@ class Launcher(ABC):
     scratch_bytes: int  # of temporaries, that a call takes
     on_host: Message | None = None  # why the host runs it, with arrays of NumPy's
 
+    def launched(self) -> Sequence[Mapping[str, Any]]:
+        """What each part is launched with on a device with a clock of its own, as plain data; () of the processor. Such a
+        device's TICKS are nanoseconds."""
+        return ()
+
     @abstractmethod
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], times: np.ndarray[Any, Any] | None) -> int | None:
         """Run it to its end; the number of the check that failed, None if none did. `inputs`: of the cluster; `outputs`: empty

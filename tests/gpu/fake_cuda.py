@@ -194,6 +194,9 @@ class Fake:
         where[0] = self.current
         return 0
 
+    def cuFuncGetAttribute(self, attribute, function):
+        return Result.CUDA_SUCCESS, {4: 40, 1: 2048, 3: 16}[attribute]
+
     def cuModuleUnload(self, module):
         del self.modules[module]
         return (Result.CUDA_SUCCESS,)
@@ -255,6 +258,9 @@ class Fake:
         )  # fmt: skip
         api.CUjit_option = types.SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6)
         api.CUevent_flags = types.SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+        api.CUfunction_attribute = types.SimpleNamespace(
+            CU_FUNC_ATTRIBUTE_NUM_REGS=4, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES=1, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES=3
+        )  # fmt: skip
         api.cuuint64_t = int
         return api
 

@@ -20,7 +20,7 @@ from jitlab.report.schema import VERSION, has, lists
 from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
 from jitlab.support.later import Later
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.devices import default_target, target_of
+from jitlab.targets.devices import default_target, device_peaks, target_of
 from jitlab.targets.target import Peaks
 
 from .accounting import add_traffic
@@ -59,6 +59,12 @@ LOOPS = {"While", "StatelessWhile"}
 NUMBERS = frozenset({int, float, bool, type(None)})
 
 NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}
+
+
+def gpu_peaks() -> Peaks | None:
+    """The GPU's, where they were measured."""
+    peaks = device_peaks()
+    return peaks if peaks.measured else None
 
 
 def measured_peaks() -> Peaks | None:
@@ -256,7 +262,11 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
         elif alone.get(cluster):
             seconds = _known(tally.ns)
         made = {**kernel, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
-        made["bound"], made["of_peak"] = bound(made, peaks)
+        launches = recording.launched.get((plan.function, plan.trace, cluster), ())
+        if launches:
+            own = [launch for launch in launches if launch["kernel"] == i]
+            made["launches"] = [{name: x for name, x in launch.items() if name != "kernel"} for launch in own]
+        made["bound"], made["of_peak"] = bound(made, gpu_peaks() if launches else peaks)
         if (seconds := predicted.get((cluster, kernel["name"]))) is not None:
             made["predicted"] = seconds
         result.append(made)

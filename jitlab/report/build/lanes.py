@@ -21,7 +21,10 @@ Json = dict[str, Any]
 #: The lanes of a group and the spans that they take, by kind; what is in no lane is none.
 LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "op by op": (("op by op", ("op",)),),
-    "compiled": (("compiled", ("launch",)), ("kernels", ("kernel",)), ("host", ("host", "statement")), ("copies", ("copy",))),
+    "compiled": (
+        ("compiled", ("launch",)), ("kernels", ("kernel",)), ("GPU", ()), ("to GPU", ("to_gpu",)), ("to host", ("to_host",)),
+        ("host", ("host", "statement")), ("copies", ("copy",)),
+    ),
     "compiling": (("compiling", ("trace", "retrace", "capture", "passes", "planning")), ("codegen", ("codegen", "load"))),
 }
 
@@ -29,9 +32,10 @@ LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 def lanes(recording: Recording, data: Mapping[str, Any], titles: Titles) -> list[Json]:
     """The lanes that have spans. A group starts at its own first span, kept or not; `offset`: where in the recording.
 
-    `data` is the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the
-    durations were measured, and they stand one after another from the launch's start, as they ran. A span has the name of its
-    operation, kernel or cluster, where its lines are; only a statement, which has no such entry, has `lines` of its own.
+    `data` is the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the durations
+    were measured, and they stand one after another from the launch's start, as they ran. Those of a GPU, whose times are its
+    own, are in a lane `GPU`, up to the launch's end. A span has the name of its operation, kernel or cluster, where its lines
+    are; only a statement, which has no such entry, has `lines` of its own.
     """
     of_cluster: dict[tuple[str, str], list[str]] = {}
     for kernel in data["kernels"]:
@@ -60,7 +64,9 @@ def lanes(recording: Recording, data: Mapping[str, Any], titles: Titles) -> list
             sorted_out.setdefault(name, []).append(json)
             names = of_cluster.get((json["plan"] or "", span.cluster or ""), ())
             if span.kernels_ns and len(names) == len(span.kernels_ns):
-                sorted_out.setdefault("kernels", []).extend(_kernels(json, names, span.kernels_ns))
+                on_gpu = (span.function, span.trace, span.cluster) in recording.launched
+                made_of = _kernels(json, names, span.kernels_ns, at_end=on_gpu)
+                sorted_out.setdefault("GPU" if on_gpu else "kernels", []).extend(made_of)
         order = [name for name, _ in parts]
         for name in sorted(sorted_out, key=lambda name: order.index(name if name in order else name.split()[0])):
             made.append(
@@ -128,8 +134,11 @@ def _dropped(spans: Lane, name: str) -> float:
     return round(times.get(name, 0) / 1e3, 3)
 
 
-def _kernels(launch: Json, names: Sequence[str], times: Sequence[int]) -> list[Json]:
+def _kernels(launch: Json, names: Sequence[str], times: Sequence[int], *, at_end: bool) -> list[Json]:
+    """`at_end`: they ended with the launch, which had enqueued them before; else they began with it."""
     start, made = launch["start"], []
+    if at_end:
+        start += max(launch["duration"] - sum(times) / 1e3, 0.0)
     for name, ns in zip(names, times, strict=True):
         duration = round(ns / 1e3, 3)
         if duration <= 0:  # too short for the clock: its time is not known

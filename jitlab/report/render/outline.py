@@ -283,6 +283,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         where = _where(kernel, ops, home)
         shown = "" if where == whole else where
         color = colors.get((cluster["name"], kernel["name"]), 0)
+        note = ", ".join(filter(None, (note, wording.launches_text(kernel.get("launches", ())))))
         rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, color, (), nests, shown))
     told, small = cuts(list(apart.values()))
     rows = [replace(row, cuts=of_row) for row, of_row in zip(rows, told, strict=True)]

@@ -192,6 +192,26 @@ def not_compiled(function: Any) -> str:
     return f"{name} is plain Python, so nothing is compiled: put @jl.jit above it, or ask jl.explain(jl.jit({name}), ...)"
 
 
+def launches_text(launches: Sequence[Mapping[str, Any]]) -> str:
+    """What a kernel's parts on a GPU were launched with: the largest one, and how many there are."""
+    if not launches:
+        return ""
+    largest = max(launches, key=lambda launch: launch["grid"][0] * launch["grid"][1] * launch["threads"])
+    grid = "×".join(str(n) for n in largest["grid"] if n != 1) or "1"
+    said = [f"{grid} blocks of {largest['threads']}"]
+    if largest["registers"] is not None:
+        said.append(f"{largest['registers']} registers")
+    if largest["shared_bytes"]:
+        said.append(f"{units.size(largest['shared_bytes'])} shared")
+    if largest["spilled_bytes"]:
+        said.append(f"{units.size(largest['spilled_bytes'])} spilled")
+    if largest["occupancy"] is not None:
+        said.append(f"{units.percent(largest['occupancy'])} occupied (by {largest['limited_by']})")
+    if len(launches) > 1:
+        said.append(f"{len(launches)} launches")
+    return ", ".join(said)
+
+
 def calls_text(calls: int, seconds: float | None) -> str:
     """ "6 calls of 5.5 ms"; "" for one, where the time is that of the call."""
     if calls <= 1:

@@ -21,7 +21,7 @@ from jitlab.targets.cpu_llvm import machine
 
 from . import ptx
 from .device_blocks import Shelf, Shelves
-from .gpu_driver import MOST_NAMED, Driver, KernelFunction, Module, NativeLaunches, Shape2
+from .gpu_driver import MOST_NAMED, Driver, KernelFunction, Module, NativeLaunches, Resources, Shape2
 from .page_locked import PageLocked
 
 #: A driver of CUDA 12.0: it has all that is called here.
@@ -292,6 +292,14 @@ class CudaDriver(Driver):
         if error and error.name != "CUDA_ERROR_NOT_READY":
             self._fail("cuStreamQuery", error)
         return bool(error)
+
+    def resources(self, function: Any) -> Resources:
+        attribute = self._api.CUfunction_attribute
+        wanted = (
+            attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+        )  # fmt: skip
+        return Resources(*(int(self._call("cuFuncGetAttribute", one, function[1])) for one in wanted))
 
     def mark(self) -> Mark:
         try:

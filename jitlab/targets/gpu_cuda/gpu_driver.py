@@ -33,6 +33,15 @@ class KernelFunction:
 
 
 @dataclass(frozen=True)
+class Resources:
+    """What a loaded kernel takes: registers of a thread, shared memory of a block, bytes of a thread that found no register."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+
+
+@dataclass(frozen=True)
 class Shape2:
     """How many blocks, or threads of a block, there are along two axes."""
 
@@ -121,6 +130,10 @@ class Driver(ABC):
     @abstractmethod
     def load(self, text: str, kernels: Sequence[KernelFunction]) -> Module:
         """The kernels of a module of LLVM text for NVPTX, ready to be launched."""
+
+    def resources(self, function: Any) -> Resources | None:
+        """What a kernel of a module takes; None where nobody knows."""
+        return None
 
     @abstractmethod
     def launch(self, function: Any, grid: Shape2, block: Shape2, parameters: Sequence[int]) -> None:

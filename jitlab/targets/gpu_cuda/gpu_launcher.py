@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from .device_blocks import Block
 from .gpu_code import GpuCode, HostCode
 from .gpu_driver import Shape2
 from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of
+from .kernels.occupancy import launch_facts
 from .kernels.parts import Turns
 
 #: As in `Launcher.run`.
@@ -57,6 +58,7 @@ class KernelLauncher(Launcher):
             self.scratch.append((slot, self.scratch_bytes))
             self.scratch_bytes += -(-size // ALIGNMENT) * ALIGNMENT
         self._contexts: list[Context] = []  # that were used
+        self._launched: Sequence[Mapping[str, Any]] | None = None
 
     def _template(self, position_of: dict[Any, int]) -> np.ndarray[Any, Any]:
         lowered, slots = self.lowered, self.code.kernels.slots
@@ -124,6 +126,17 @@ class KernelLauncher(Launcher):
         """The same for C code: inputs, then outputs."""
         count = len(self.lowered.cluster.inputs)
         return self.run(arrays[:count], arrays[count:], None)
+
+    def launched(self) -> Sequence[Mapping[str, Any]]:
+        if self._launched is None:
+            driver, found = self.code.driver, []
+            arch = int(driver.key.removeprefix("sm_")) if driver.key.startswith("sm_") else 0
+            for step in self.steps:
+                number = step.phases.start if isinstance(step, Turns) else step.start
+                function, grid, threads, _ = self.launches[number]
+                found.append(launch_facts(grid, threads.x, driver.resources(function), arch))
+            self._launched = found
+        return self._launched
 
     def _context(self) -> Context:
         """One that nobody uses now."""
