@@ -5,6 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.api import settling
 from jitlab.api.settling import DIRECT_FIRST, PYTHON
 from jitlab.capture.drivers import function_body
 from jitlab.notebook.rpc.link import Bulk
@@ -58,6 +59,25 @@ def test_each_place_has_its_number_its_time_and_its_reason(recording):
     (a, b) = recording.report().to_json()["as_python"]
     assert {a["calls"], b["calls"]} == {3, 40} and a["said"][0]["code"] == "nothing"
     assert not [key for key in recording.statements if key[0] == "settled"]
+
+
+def test_a_call_that_is_tried_as_python_is_told_as_one_that_ran(recording):
+    """It was in nobody's report: who looks at the run saw the one before."""
+
+    @jl.jit
+    def f(x):
+        return np.tanh(x) * 2
+
+    x, way = np.ones(3), settling.Trial.next_way
+    f(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling.Trial, "next_way", lambda trial, **options: PYTHON)
+        f(x)
+    assert settling.Trial.next_way is way
+    events.collect()
+    (about,) = recording.as_python
+    assert [said.code for said in about.said] == ["settled.trial"] and about.lines[0][0] == __file__
+    assert recording.as_python[about].calls == 1 and recording.as_python[about].ns > 0
 
 
 def test_a_call_that_raises_is_told_of_too(recording):

@@ -215,9 +215,13 @@ class Jit(SizeFamilies, Deciding):
             else:
                 ways = {
                     COMPILED: lambda: self._tried_compiled(args, kwargs, trial),
-                    PYTHON: lambda: self._python_call(trial, args, kwargs),
+                    PYTHON: lambda: self._tried_python(args, kwargs, trial),
                 }
+                here.tried_ns = 0
                 result = settling.tried(trial, ways, _is_measurable)
+                tried_ns, here.tried_ns = here.tried_ns, 0
+                if tried_ns and events.active():
+                    self._tell_of_trial(trial, tried_ns)
                 if not trial.pieces:
                     self._served_by_c(args, kwargs)
             if here.counts is not None:
@@ -297,6 +301,19 @@ class Jit(SizeFamilies, Deciding):
         if trace is not None and trace.costs.calls >= trace.next_entry:
             if not self.in_front.add_trace(self, trace, args, kwargs) and not trace.is_warm:
                 warm_up(trace)
+
+    def _tried_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial) -> Any:
+        started = time.perf_counter_ns()
+        result = self._python_call(trial, args, kwargs)
+        settling.here.tried_ns = started  # of another function in it no more
+        return result
+
+    def _tell_of_trial(self, trial: Trial, started: int) -> None:
+        """A call has run as Python so that it is known what that takes. Told when it was measured: to tell takes time, too."""
+        name = str(self.name) if trial.pieces else self.name
+        at = calling_line() or self._definition()
+        about = events.AsPython(name, (Message("settled.trial"),), tuple(spans(at)), trial.traces)
+        events.send(events.CalledAsPython(about=about, start_ns=started, duration_ns=time.perf_counter_ns() - started))
 
     def _new_trial(self, kind: settling.Kind) -> Trial:
         if len(self._trials) >= MOST_KINDS:
