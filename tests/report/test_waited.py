@@ -9,6 +9,7 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.report.build import waited as made
+from jitlab.report.recording import Sampled
 
 from . import report_samples as samples
 
@@ -31,6 +32,22 @@ def test_the_run_by_the_clock_stands_first_with_its_parts():
     assert told["work"] + told["compiling"] + told["python"] == pytest.approx(0.1)
     assert told["text"] == "100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python"
     assert str(report).split("\n")[0] == told["text"]
+
+
+def test_what_calls_take_around_their_work_is_jitlabs_and_not_pythons():
+    """Of a cell that Python runs: what calls of functions took, without work, compiling and what Python did in them."""
+    plain = of(run_ns=100_000_000, retraces=0).verdict["waited"]
+    for extra_ms, overhead in ((0, 0.0), (30, 0.030), (300, 1.0)):
+        recording = samples.recorded(samples.softmax_events(compare=False, retraces=0), samples.cell())
+        recording.run_ns = 100_000_000
+        inside = recording.work_ns + round((plain["compiling"]) * 1e9)
+        recording.functions.clear()
+        recording.functions["step", 1] = Sampled(calls=3, ns=inside + extra_ms * 1_000_000)
+        told = recording.report().verdict["waited"]
+        rest = 0.1 - told["work"] - told["compiling"]
+        assert told["overhead"] == pytest.approx(min(overhead, rest))
+        assert told["python"] == pytest.approx(rest - told["overhead"])
+        assert ("30.0 ms jitlab" in told["text"]) == (extra_ms == 30)
 
 
 def test_what_is_not_felt_is_not_named_and_what_is_no_sum_is_no_list():

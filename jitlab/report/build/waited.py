@@ -39,7 +39,9 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
         return None
     rest = max(0.0, seconds - work - compiling)
     by_python = sum(entry["seconds"] for entry in (*data["statements"], *data["as_python"]))
-    python = min(by_python, rest) if recording.is_captured else rest
+    called = sum(tally.ns for tally in recording.functions.values()) / 1e9  # work and all in calls of compiled functions
+    around = min(max(0.0, called - work - compiling - by_python), rest)
+    python = min(by_python, rest) if recording.is_captured else rest - around
     result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python}
     result |= _around(recording, rest - python, is_alone=not compiling and not by_python)
     said = _this_run(result)
