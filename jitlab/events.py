@@ -302,14 +302,19 @@ class Compared(Event):
     """The same work was done again on copies, by NumPy and compiled in turns: the times of each side, in the order of the
     rounds. NumPy's side were the user's own statements. `others`: the share of the processors that other programs took
     meanwhile, where that is known. `is_whole`: the other side were whole runs of the cell, with what Python runs of it, not the
-    compiled work alone."""
+    compiled work alone. `is_ended`: NumPy's side ran once, for `numpy_ns`, and was ended then. `by_clock`: several threads
+    worked, so nothing is the processor's time. `blas_threads`: those of the BLAS that took part; 0: none did, or nobody
+    knows."""
 
     kind: ClassVar[str] = "compared"
     numpy_ns: tuple[int, ...]
     compiled_ns: tuple[int, ...]
-    largest_error: float
+    largest_error: float | None
     others: float | None
     is_whole: bool = False
+    is_ended: bool = False
+    by_clock: bool = False
+    blas_threads: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,10 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     compared = measured.compared if isinstance(measured, events.ComparedBefore) else measured
     numpy, ours = ([max(ns, 1) / 1e9 for ns in side] for side in (compared.numpy_ns, compared.compiled_ns))
     result: dict[str, Any] = {"rounds": len(ours)}
-    if len(ours) >= FEWEST:
+    if compared.is_ended:
+        result["ratio"] = result["low"] = ratio = numpy[0] / median_low(ours)
+        said = Message("speed.at_least", {"ratio": times(ratio)}) if ratio > 1 else Message("speed.unsure")
+    elif len(ours) >= FEWEST:
         found = difference(ours, numpy, paired=True, level=LEVEL)
         result |= {"ratio": found.ratio, "low": found.low, "high": found.high}
         said = _in_words(found.ratio, found.low, found.high, busy=(compared.others or 0.0) >= BUSY)
@@ -34,7 +37,8 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
         result["ratio"] = ratio = median_low(numpy) / median_low(ours)  # of one round or two
         said = _factor("once", "once_slower", ratio)
     result |= {"code": said.name, "args": said.args, "text": str(said)}
-    notes: list[Message] = []
+    notes = [Message("speed.ended", {"seconds": numpy[0]})] if compared.is_ended else []
+    notes += _of_threads(compared)
     if isinstance(measured, events.ComparedBefore):
         notes.append(Message("speed.before", {"at": measured.at}))
     if compared.others is not None:
@@ -46,9 +50,18 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     return result
 
 
-def seconds_of(compared: events.Compared) -> tuple[float, float]:
-    """Of the median rounds: compiled, by NumPy."""
-    return median_low(compared.compiled_ns) / 1e9, median_low(compared.numpy_ns) / 1e9
+def _of_threads(compared: events.Compared) -> list[Message]:
+    """Which clock it was, where several threads worked, or would have."""
+    if compared.by_clock:
+        threads = compared.blas_threads
+        return [Message("speed.blas_clock", {"threads": threads}) if threads > 1 else Message("speed.clock")]
+    return [Message("speed.blas_one")] if compared.blas_threads == 1 else []
+
+
+def seconds_of(compared: events.Compared) -> tuple[float, float | None]:
+    """Of the median rounds: compiled, by NumPy; None of a run that was ended."""
+    numpy = None if compared.is_ended else median_low(compared.numpy_ns) / 1e9
+    return median_low(compared.compiled_ns) / 1e9, numpy
 
 
 def _in_words(ratio: float, low: float, high: float, *, busy: bool) -> Message:

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import re
 import signal
 import threading
 
@@ -10,14 +11,18 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jitlab import errors
-from jitlab.api.check.replaying import largest_error, op_by_op
+from jitlab.api.check.replaying import Took, largest_error, op_by_op
 from jitlab.capture import NotReplayable
 from jitlab.config import config
 from jitlab.notebook.extension import session_of, unload_ipython_extension
-from jitlab.notebook.magics.compare import MOST_ROUNDS, Comparison
+from jitlab.notebook.magics.compare import Comparison
 from jitlab.notebook.magics.plain_cell import PlainCell
 from jitlab.notebook.magics.timing import Replays
+from jitlab.notebook.rpc.requests import answer
 from jitlab.report import MIME
+from jitlab.support import blas_threads as blas
+from jitlab.support.blas_threads import blas_threads
+from jitlab.support.limits import OutOfTimeError
 from tests.notebook.shells import new_shell
 
 SOFTMAX = """\
@@ -96,13 +101,14 @@ def test_a_cell_that_acts_on_the_world_is_not_checked_and_says_so(shell, capsys)
 def test_both_sides_are_measured_in_rounds_and_the_median_is_shown(shell, monkeypatch):
     """The times are planned: NumPy's side takes 5 ms, ours 1 ms, another one in each round."""
     now = iter(range(100))
-    monkeypatch.setattr(PlainCell, "run", lambda self: 5_000_000 + next(now) * 1000)
-    monkeypatch.setattr(Replays, "loop", lambda self, loops: 1_000_000 + next(now) * 100)
-    monkeypatch.setattr("jitlab.notebook.magics.compare.MOST_REPEATS", 1)
-    monkeypatch.setattr("jitlab.notebook.magics.compare.ENOUGH_NS", 1 << 60)
+    monkeypatch.setattr(PlainCell, "run", lambda self: Took(5_000_000 + next(now) * 1000))
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: Took(1_000_000 + next(now) * 100))
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.MOST_REPEATS", 1)
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.ENOUGH_NS", 1 << 60)
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.LONG_NS", 1 << 60)
     run(shell, "%%jit --compare\nt = np.tanh(x)")
     verdict = report_of(shell)["verdict"]
-    assert verdict["speed"]["rounds"] == MOST_ROUNDS
+    assert verdict["speed"]["rounds"] == 15
     assert verdict["speed"]["text"] == "about 5.0 × faster"
     assert 5e-3 < verdict["numpy_seconds"] < 5.03e-3 and 1e-3 < verdict["seconds"] < 1.003e-3
 
@@ -119,8 +125,8 @@ def test_the_lanes_and_the_clusters_of_a_comparison_are_one_run(shell):
 
 def test_what_the_run_took_stays_beside_a_comparison(shell, monkeypatch):
     """Sums agree with their parts: of clusters, lines and the timeline of the run. The comparison's are the factor's alone."""
-    monkeypatch.setattr(PlainCell, "run", lambda self: 5_000)
-    monkeypatch.setattr(Replays, "loop", lambda self, loops: 1_000)
+    monkeypatch.setattr(PlainCell, "run", lambda self: Took(5_000))
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: Took(1_000))
     run(shell, "%%jit --compare\nt = np.tanh(x)\nu = (t + 1).sum(axis=0) @ np.ones((x.shape[1], 3))")
     report = report_of(shell)
     verdict = report["verdict"]
@@ -134,8 +140,117 @@ def test_what_the_run_took_stays_beside_a_comparison(shell, monkeypatch):
     assert sum(span["duration"] for span in launches) / 1e6 == pytest.approx(verdict["waited"]["work"], abs=1e-7)
 
 
+def plan_times(monkeypatch, numpy, ours):
+    """What each run of a side takes, as clocks would tell it."""
+    monkeypatch.setattr(PlainCell, "run", lambda self: numpy)
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: ours)
+
+
+def test_threads_of_blas_that_wait_at_work_are_no_work_of_numpys(shell, monkeypatch):
+    """By the clock NumPy takes 12 ms and we 10; two threads that wait for each other were at work for 210 ms meanwhile."""
+    plan_times(monkeypatch, Took(12_000_000, 210_000_000, 12_000_000), Took(10_000_000, 9_000_000, 9_000_000))
+    monkeypatch.setattr("jitlab.notebook.magics.compare.blas_threads", lambda: 2)
+    run(shell, "%%jit --compare\nt = np.tanh(x @ x.T)")
+    verdict = report_of(shell)["verdict"]
+    assert verdict["speed"]["ratio"] == pytest.approx(1.2, rel=0.01)
+    assert "by the clock, since BLAS ran on 2 threads" in verdict["speed"]["note"]
+    run(shell, "%%jit --compare\nt = np.tanh(x) + 1")
+    assert "by the clock, since several threads worked" in report_of(shell)["verdict"]["speed"]["note"]
+
+
+@pytest.mark.parametrize(("others", "threads"), [(0.9, 1), (0.0, 2)])
+def test_blas_runs_on_one_thread_on_both_sides_where_others_have_the_processors(shell, monkeypatch, others, threads):
+    known, at, seen = blas_threads(), [2], set()
+    monkeypatch.setattr(blas, "_functions", lambda: (lambda: at[-1], at.append))
+    monkeypatch.setattr("jitlab.notebook.magics.compare.Load.others", lambda self: others)
+    run_plain, run_compiled = PlainCell._timed, Replays.loop
+    monkeypatch.setattr(PlainCell, "_timed", lambda self, *args: (seen.add(("numpy", at[-1])), run_plain(self, *args))[1])
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: (seen.add(("ours", at[-1])), run_compiled(self, loops))[1])
+    run(shell, "%%jit --compare\nt = np.tanh(x @ x.T)")
+    assert seen == {("numpy", threads), ("ours", threads)} and at[-1] == 2
+    note = report_of(shell)["verdict"]["speed"].get("note", "")
+    assert ("BLAS on one thread on both sides" in note) is (threads == 1)
+    monkeypatch.undo()
+    assert blas_threads() == known
+
+
+def test_numpys_side_is_ended_where_it_takes_too_long_and_the_factor_is_a_bound(shell, monkeypatch):
+    def ended(run, limit_ns, is_due):
+        run()
+        raise OutOfTimeError
+
+    monkeypatch.setattr("jitlab.notebook.magics.plain_cell.within", ended)
+    monkeypatch.setattr(PlainCell, "run", None)  # not a second time
+    monkeypatch.setattr(Replays, "loop", lambda self, loops: Took(1))
+    run(shell, "before = x.copy()")
+    run(shell, "%%jit --compare\nx *= 2\nt = np.tanh(x)")
+    np.testing.assert_array_equal(shell.user_ns["x"], shell.user_ns["before"] * 2)
+    verdict = report_of(shell)["verdict"]
+    speed = verdict["speed"]
+    assert re.fullmatch(r"at least \d+ × faster", speed["text"]) and "NumPy was stopped after " in speed["note"]
+    assert verdict["numpy_seconds"] is None and speed["low"] == speed["ratio"] and speed.get("high") is None
+
+
+def test_a_whole_cell_whose_numpy_side_was_ended_does_not_run_again(shell, monkeypatch, capsys):
+    def ended(run, limit_ns, is_due):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jitlab.notebook.magics.plain_cell.within", ended)
+    monkeypatch.setattr(PlainCell, "run_captured", None)
+    capsys.readouterr()
+    run(shell, "%%jit --compare\ny = np.tanh(x)\nprint('once', y.sum())\nz = y + 1")
+    assert capsys.readouterr().out.count("once") == 1
+    verdict = report_of(shell)["verdict"]
+    assert verdict["statements"] and verdict["numpy_seconds"] is None and verdict["waited"].get("next") is None
+
+
+def test_a_round_that_is_interrupted_ends_the_rounds_and_those_before_it_stand(shell, monkeypatch):
+    runs = iter([Took(5_000_000)] * 4 + [None])
+
+    def interrupted(self):
+        if (took := next(runs)) is None:
+            raise KeyboardInterrupt
+        return took
+
+    monkeypatch.setattr(PlainCell, "run", interrupted)
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.MOST_REPEATS", 1)
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.LONG_NS", 1 << 60)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    assert report_of(shell)["verdict"]["speed"]["rounds"] == 4
+
+
+def test_operations_one_by_one_that_take_too_long_are_left_out_of_the_picture(shell, monkeypatch):
+    monkeypatch.setattr("jitlab.notebook.magics.compare.PICTURE_NS", -1)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    report = report_of(shell)
+    assert report["verdict"]["speed"]["ratio"] > 0 and report["verdict"].get("largest_error") is None
+    assert not [lane for lane in report["timeline"]["lanes"] if lane["name"] == "op by op"]
+
+
+def test_who_waits_for_numpy_is_told_and_may_stop_it(shell, monkeypatch, capsys):
+    monkeypatch.setattr("jitlab.notebook.magics.waiting.SAID_AFTER", -1.0)
+    asked = []
+
+    def waits(run, limit_ns, is_due):
+        def look():
+            asked.append(is_due())
+            session = shell.find_line_magic("jitlab").__self__.session
+            assert answer(session, {"want": "cancel", "job": session.waiting.ticket}) == {"cancelled": True}
+            asked.append(is_due())
+
+        thread = threading.Thread(target=look)  # as the one that looks at the clock
+        thread.start()
+        thread.join()
+        raise OutOfTimeError
+
+    monkeypatch.setattr("jitlab.notebook.magics.plain_cell.within", waits)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    assert asked == [False, True] and "NumPy is being measured beside it" in capsys.readouterr().err
+    assert shell.find_line_magic("jitlab").__self__.session.waiting is None
+
+
 def test_long_work_is_compared_once(shell, monkeypatch):
-    monkeypatch.setattr("jitlab.notebook.magics.compare.LONG_NS", 1)
+    monkeypatch.setattr("jitlab.notebook.magics.rounds.LONG_NS", 1)
     run(shell, "%%jit --compare\nt = np.tanh(-x)")
     speed = report_of(shell)["verdict"]["speed"]
     assert speed["rounds"] == 1 and speed["text"].endswith("one run each") and speed.get("low") is None
@@ -253,9 +368,9 @@ def test_a_factor_stands_while_the_cell_and_what_it_finds_are_the_same(shell, mo
     measured = []
     replay = Comparison.replay
 
-    def watched(self, *args):
+    def watched(self, *args, **options):
         measured.append(len(self.calls))
-        return replay(self, *args)
+        return replay(self, *args, **options)
 
     monkeypatch.setattr(Comparison, "replay", watched)
     cell = "%%jit --compare\nt = np.tanh(x) + k"

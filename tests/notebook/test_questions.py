@@ -262,7 +262,7 @@ def test_numpys_side_are_the_cells_own_statements_and_nothing_is_changed(asked, 
     y = names["y"].copy()
     asked.result(want="measure")
     speed = speed_of(asked)
-    assert sides.plain > speed["rounds"] >= 3 and sides.captured == 0
+    assert sides.plain >= speed["rounds"] - 1 >= 2 and sides.captured == 0
     now = asked.shell.user_ns
     assert {name for name in names if names[name] is not now.get(name)} == set() and now.keys() == names.keys()
     assert now["rng"].bit_generator.state == state
@@ -275,8 +275,8 @@ def test_what_python_ran_is_on_both_sides(asked, sides):
     names = dict(asked.shell.user_ns)
     result = asked.result(want="measure")
     report = asked.session.report_of(asked.session.cells["cell-a"])
-    assert report.data["statements"] and min(sides.plain, sides.captured) > report.verdict["speed"]["rounds"] > 0
-    assert sides.plain > report.verdict["speed"]["rounds"] and report.verdict["seconds"] == result["seconds"]
+    assert report.data["statements"] and sides.captured > report.verdict["speed"]["rounds"] > 0
+    assert sides.plain >= report.verdict["speed"]["rounds"] - 1 and report.verdict["seconds"] == result["seconds"]
     assert all(asked.shell.user_ns[name] is names[name] for name in names)
 
 

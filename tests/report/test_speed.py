@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jitlab import events
-from jitlab.notebook.magics.compare import ENOUGH_NS, LEAST_ROUNDS, MOST_REPEATS, MOST_ROUNDS
+from jitlab.notebook.magics.rounds import ENOUGH_NS, LEAST_ROUNDS, MOST_REPEATS, MOST_ROUNDS
 from jitlab.report.speed import speed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))

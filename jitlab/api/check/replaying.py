@@ -16,10 +16,12 @@ from jitlab.ir import Graph, Node, bind_extents, is_operation
 from jitlab.ir.graphs.graph import decided_by
 from jitlab.ops.random_draws import Draw, States, addresses_in, drawing_from, generators_of, random_states, set_random_states
 from jitlab.support.lazy_dataclass import dataclass
+from jitlab.support.limits import OutOfTimeError
 from jitlab.support.transactions import quietly
 
 #: Spans of operations in loops that are told one by one.
 MOST_SPANS = 20_000
+NEVER_NS = 1 << 62
 
 Hear = Callable[[events.Event], None]
 
@@ -69,27 +71,59 @@ class Copies:
         self._known.clear()
 
 
-class Stopwatch:
-    """What work takes from here on: nanoseconds by the clock, or of the processor where that is less, since other programs had
-    it meanwhile. (Work on several threads takes more of the processors.)"""
+@dataclass(frozen=True)
+class Took:
+    """Nanoseconds of some work: by the clock, and what this process and this thread had of the processors, 0 where that is not
+    known."""
 
-    __slots__ = ("_clock", "_processor")
+    clock: int
+    process: int = 0
+    thread: int = 0
+
+    def __add__(self, other: Took) -> Took:
+        return Took(self.clock + other.clock, self.process + other.process, self.thread + other.thread)
+
+    @property
+    def is_of_threads(self) -> bool:
+        """Other threads had a share in it: those of BLAS wait for each other at work, so their time is no measure."""
+        return self.process - self.thread > OF_OTHERS * self.clock
+
+    def ns(self, by_clock: bool | None = None) -> int:
+        """By the clock where several threads worked (or `by_clock` says so), else what the processor was had for where that is
+        less, since other programs had it meanwhile."""
+        by_clock = self.is_of_threads if by_clock is None else by_clock
+        return self.clock if by_clock else min(self.clock, self.process or self.clock)
+
+
+NOTHING = Took(0)
+#: Less than this share of the time by the clock is not a thread's that takes part in the work.
+OF_OTHERS = 0.15
+
+
+class Stopwatch:
+    """What work takes from here on."""
+
+    __slots__ = ("_clock", "_had")
 
     def __init__(self) -> None:
-        self._processor = events.processor_ns()
+        self._had = events.had_ns()
         self._clock = time.perf_counter_ns()
 
-    def ns(self) -> int:
+    def took(self) -> Took:
         by_clock = time.perf_counter_ns() - self._clock
-        return min(by_clock, events.processor_ns() - self._processor or by_clock)
+        (process, thread), before = events.had_ns(), self._had
+        return Took(by_clock, process - before[0], thread - before[1])
+
+    def ns(self) -> int:
+        return self.took().ns()
 
 
-def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:
+def run_op_by_op(call: Call, hear: Hear, start_ns: int, until_ns: int = NEVER_NS) -> tuple[list[Any], int]:
     """The outputs of a call run op by op on NumPy, and the nanoseconds of all operations, which are told to `hear` as one after
-    the other from `start_ns` on."""
+    the other from `start_ns` on. OutOfTimeError: it is not done `until_ns`, by time.perf_counter_ns."""
     executable = call.executable
     with _drawing_as(call):
-        outputs, spans = op_by_op(executable.graph, call.arguments)
+        outputs, spans = op_by_op(executable.graph, call.arguments, until_ns)
     total = 0
     for node, spent in spans:
         hear(
@@ -102,16 +136,19 @@ def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
     return outputs, total
 
 
-def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Node, int]]]:
+def op_by_op(
+    graph: Graph, arguments: Sequence[Any], until_ns: int = NEVER_NS
+) -> tuple[list[Any], list[tuple[Node, int]]]:
     """The graph's outputs, and how long each operation took, those of loops and branches among them."""
     spans: list[tuple[Node, int]] = []
-    return _each(graph, arguments, spans), spans
+    return _each(graph, arguments, spans, until_ns), spans
 
 
 @quietly
 def _each(
-    graph: Graph, arguments: Sequence[Any], spans: list[tuple[Node, int]], symbols: Mapping[str, int] = MappingProxyType({})
-) -> list[Any]:
+    graph: Graph, arguments: Sequence[Any], spans: list[tuple[Node, int]], until_ns: int,
+    symbols: Mapping[str, int] = MappingProxyType({}),
+) -> list[Any]:  # fmt: skip
     """A value is let go after its last use, as in the program it came from: keeping all would make NumPy slower than it is.
 
     Where there are very many operations in loops, the time of the later ones is added to the last span.
@@ -127,7 +164,7 @@ def _each(
     moving = bool(symbols)
 
     def inside(body: Graph, arguments: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
-        return _each(body, arguments, spans, symbols)
+        return _each(body, arguments, spans, until_ns, symbols)
 
     for node in graph.nodes:
         inputs = [values[source] for source in node.inputs]
@@ -136,6 +173,8 @@ def _each(
         else:
             op = bind_extents(node.op, known) if moving else node.op
             start = time.perf_counter_ns()
+            if start > until_ns:
+                raise OutOfTimeError
             value = op.numpy(*inputs)
             spent = time.perf_counter_ns() - start
             values[node] = value
@@ -157,9 +196,7 @@ def _drawing_as(call: Call) -> AbstractContextManager[None]:
 
 
 def warm_up(call: Call) -> None:
-    """Run both sides once untimed, so that neither pays for the first touch of its memory."""
-    with _drawing_as(call):
-        op_by_op(call.executable.graph, call.arguments)
+    """Run it once untimed, so that nobody pays for the first touch of its memory."""
     with _drawing_as(call):
         call.executable.run(call.arguments)
 

@@ -6,7 +6,8 @@ import ast
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from jitlab import events
@@ -14,8 +15,10 @@ from jitlab.api.check.check import check_calls
 from jitlab.api.check.replaying import (
     Call,
     Copies,
+    Took,
     TooMuch,
     drawing_again,
+    every,
     first_effect,
     generators,
     largest_error,
@@ -25,20 +28,24 @@ from jitlab.api.check.replaying import (
 from jitlab.config import config
 from jitlab.messages import text, units
 from jitlab.messages.escape import clean
+from jitlab.ops.linear_algebra.linear_systems import MatrixLibrary
+from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.random_draws import States, random_states
 from jitlab.report import Recording
 from jitlab.report.load import Load
 from jitlab.report.render import wording
+from jitlab.report.speed import BUSY
 from jitlab.runtime import watching
+from jitlab.support.blas_threads import blas_threads, on_one_thread
+from jitlab.support.limits import OutOfTimeError
 
 from .plain_cell import PlainCell
-from .timing import Replays, no_garbage_collection, repeated
+from .rounds import Between, Rounds
+from .timing import Replays, repeated
 
-#: A comparison has at least and at most so many rounds, and between these ends when they took this long in all.
-LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_NS = 10, 15, 300_000_000
-#: In a round each side runs up to so many times, and the fastest counts: another program disturbs any of them.
-MOST_REPEATS = 4
-LONG_NS = 3_000_000_000  # before that many, rounds end when they took this long
+#: NumPy's side is ended when it has taken that long, and so many times what the cell took. Its operations one by one, a picture
+#: beside the comparison, have less time.
+LONG_RUN_NS, TIMES, PICTURE_NS = 2_000_000_000, 10, 1_000_000_000
 
 
 class Comparison:
@@ -94,37 +101,58 @@ class Comparison:
                     " or fewer iterations"
                 )
 
-    def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
+    def replay(
+        self, recording: Recording, between: Between = lambda done, total: None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> str:  # fmt: skip
         """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
         took: both are measured alike, warm, with the code that later runs use. What the run itself took stays as it is. NumPy's
         side is the cell's own statements, with
         the functions that they call as Python. Where Python ran some of the statements, the other side is the whole cell as
         jitlab runs it, with them. Returns the reason when there is nothing to compare: captured operations one by one are no
         program that anybody would run.
-        `between(done, total)` is called before each round, and may raise."""
+        `between(done, total)` is called before each round, and may raise; `is_stopped()` is asked by another thread."""
         plain = self.plain
         if refusal := self._why_not() or (plain if isinstance(plain, str) else ""):
             return refusal
         assert isinstance(plain, PlainCell)
-        for call in {id(call.executable): call for call in self.calls}.values():
-            call.executable.settle()
-            warm_up(call)
-        with_python = plain.is_uncaptured or bool(statements_of(recording))
-        with plain.again(with_python) as why:
-            if why:
-                return why
-            load, replays = Load(), Replays(self.calls)
-            numpy_ns, compiled_ns = rounds(
-                between, plain.run, plain.run_captured if with_python else lambda: replays.loop(1)
-            )  # fmt: skip
+        load = Load()
+        is_busy = max(load.others() or 0.0, recording.others or 0.0) >= BUSY
+        with on_one_thread() if is_busy else nullcontext():  # those of BLAS would wait for processors, at work
+            for call in {id(call.executable): call for call in self.calls}.values():
+                call.executable.settle()
+                warm_up(call)
+            with_python = plain.is_uncaptured or bool(statements_of(recording))
+            with plain.again(with_python, self.limit_ns(recording), is_stopped) as why:
+                if why:
+                    return why
+                rounds, compared = self._measured(plain, recording, between, with_python, is_ended=why is None)
+            threads = blas_threads() if self._has_products() and (rounds.by_clock or is_busy) else 0
             others = load.others()
-        lane, largest = self._op_by_op()
-        recording.compare(
-            lane, events.Compared(
-                numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=largest, others=others, is_whole=with_python,
-            )
-        )  # fmt: skip
+            lane, largest = self._op_by_op()
+        recording.compare(lane, replace(compared, largest_error=largest, others=others, blas_threads=threads))
         return ""
+
+    def _measured(
+        self, plain: PlainCell, recording: Recording, between: Between, is_whole: bool, is_ended: bool
+    ) -> tuple[Rounds, events.Compared]:
+        """Both sides' rounds."""
+        replays = Replays(self.calls)
+        rounds = Rounds(plain.run, plain.run_captured if is_whole else lambda: replays.loop(1))
+        if is_whole and is_ended:  # whether it may run again is not known
+            rounds.numpy.spent, rounds.ours.spent = [[plain.trial]], [[Took(recording.run_ns or 1)]]
+        else:
+            rounds.measure(between, plain.trial, is_ended)
+        by_clock = rounds.by_clock
+        return rounds, events.Compared(
+            numpy_ns=rounds.numpy.ns(by_clock), compiled_ns=rounds.ours.ns(by_clock), largest_error=None, others=None,
+            is_whole=is_whole, is_ended=is_ended, by_clock=by_clock,
+        )  # fmt: skip
+
+    @staticmethod
+    def limit_ns(recording: Recording | None) -> int:
+        """What one run of NumPy's side may take beside this run."""
+        return max(LONG_RUN_NS, TIMES * ((recording.run_ns if recording is not None else None) or 0))
 
     def time(self, recording: Recording, loops: int | None, runs: int | None) -> str:
         """Run everything `loops` times in each of `runs` runs, compiled, and tell `recording` how long a loop took. What acts
@@ -158,15 +186,27 @@ class Comparison:
         recording.listen(events.NumericsChecked(numerics=tuple(rows)))
         return ""
 
-    def _op_by_op(self) -> tuple[Recording, float]:
-        """What NumPy does for each captured operation, one by one, and the largest difference of the results."""
-        lane, spent, largest = Recording(), 0, 0.0
-        for call in self.calls:
-            expected, took = run_op_by_op(call, lane.listen, spent)
-            with drawing_again(call), events.muted():
-                largest = max(largest, largest_error(expected, call.executable.run(call.arguments)))
-            spent += took
+    def _op_by_op(self) -> tuple[Recording, float | None]:
+        """What NumPy does for each captured operation, one by one, and the largest difference of the results; nothing where
+        that takes too long, or was interrupted."""
+        until = time.perf_counter_ns() + PICTURE_NS
+        try:
+            for call in self.calls:
+                run_op_by_op(call, lambda event: None, 0, until)  # nobody pays for the first touch of memory
+            lane, spent, largest = Recording(), 0, 0.0
+            for call in self.calls:
+                expected, took = run_op_by_op(call, lane.listen, spent, until)
+                with drawing_again(call), events.muted():
+                    largest = max(largest, largest_error(expected, call.executable.run(call.arguments)))
+                spent += took
+        except (OutOfTimeError, KeyboardInterrupt):
+            return Recording(), None
         return lane, largest
+
+    def _has_products(self) -> bool:
+        """Does BLAS have a share in what was compiled?"""
+        nodes = (node for call in self.calls for node in every(*call.executable.graph.nodes))
+        return any(isinstance(node.op, (Product, MatrixLibrary)) for node in nodes)
 
     def _why_not(self) -> str:
         """A comparison needs every run."""
@@ -180,27 +220,6 @@ class Comparison:
         self.refused = why
         self.calls.clear()
         self._copies.clear()
-
-
-def rounds(
-    between: Callable[[int, int], None], by_numpy: Callable[[], int], by_us: Callable[[], int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
-    """Nanoseconds of each round by NumPy and by us: both sides in turns, which take turns in going first."""
-    repeats, spent = 1, 0
-    numpy_ns: list[int] = []
-    compiled_ns: list[int] = []
-    sides = [(numpy_ns, by_numpy), (compiled_ns, by_us)]
-    for round in range(MOST_ROUNDS):
-        between(round, MOST_ROUNDS)
-        began = time.perf_counter_ns()
-        with no_garbage_collection(), events.muted():
-            for taken, run in sides if round % 2 else sides[::-1]:
-                taken.append(min(run() for _ in range(repeats)))
-        spent += time.perf_counter_ns() - began
-        if spent >= (ENOUGH_NS if round + 1 >= LEAST_ROUNDS else LONG_NS):
-            break
-        repeats = max(1, min(MOST_REPEATS, ENOUGH_NS * (round + 1) // (MOST_ROUNDS * spent)))
-    return tuple(numpy_ns), tuple(compiled_ns)
 
 
 def statements_of(recording: Recording) -> list[str]:

@@ -136,7 +136,8 @@ class JitMagics(Magics):
         and random generators as they were; statements that Python ran do not run again, and the report names them. --compare
         runs the statements themselves by NumPy, and with those that Python ran as jitlab runs them, and puts back what they
         change; where that cannot be done (files, what other libraries hold, iterators) each captured operation runs by itself,
-        and the report says why.
+        and the report says why. It measures 0.3 s, where 10 rounds take longer 2 s; a single run of NumPy's that takes longer
+        than 2 s, and 10 times what the cell took, is ended: "at least 40 × faster". An interrupt ends the measuring alone.
 
         The last expression displays as in any cell; `;` behind it hides it. What cannot be traced runs as Python.
         """

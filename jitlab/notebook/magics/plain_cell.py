@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.api.check.replaying import Stopwatch, TooMuch
+from jitlab.api.check.replaying import NEVER_NS, NOTHING, Stopwatch, Took, TooMuch
 from jitlab.api.check.world import PLAIN, ActsOutsideError, World, holding_back
 from jitlab.api.functions.dispatch import as_python
 from jitlab.api.settling import untried
@@ -22,6 +22,7 @@ from jitlab.capture.rewrite.cell_code import waits
 from jitlab.capture.rewrite.liveness import read_before_bound
 from jitlab.messages import text, units
 from jitlab.messages.escape import clean
+from jitlab.support.limits import OutOfTimeError, within
 
 from .put_back import not_put_back
 
@@ -39,6 +40,7 @@ class PlainCell:
         self._names = sorted({name for code in codes(self._code) for name in code.co_names})
         self._namespace, self._limit, self._captured = namespace, limit, captured
         self._before = self._world()
+        self.trial = NOTHING  # the first run, or as much of it as there was time for
 
     @classmethod
     def of(
@@ -54,9 +56,12 @@ class PlainCell:
             return _cannot(error)
 
     @contextmanager
-    def again(self, with_python: bool = False) -> Iterator[str]:
-        """Inside, `run` may be called, where the value is "", else it says why not. Afterwards everything is as it was.
-        `with_python`: jitlab leaves some of the statements to Python, and `run_captured` may be called, too."""
+    def again(
+        self, with_python: bool = False, limit_ns: int = NEVER_NS, is_due: Callable[[], bool] = lambda: False
+    ) -> Iterator[str | None]:
+        """Inside, `run` may be called, where the value is "", else it says why not; None: a first run took longer than the
+        limit, or was interrupted, and was ended. Afterwards everything is as it was. `with_python`: jitlab leaves some of the
+        statements to Python, and `run_captured` may be called, too."""
         try:
             after = self._world()
         except (TooMuch, ActsOutsideError) as error:
@@ -66,15 +71,15 @@ class PlainCell:
             yield _cannot(why)
             return
         try:
-            yield self._why_not(with_python)
+            yield self._why_not(with_python, limit_ns, is_due)
         finally:
             after.put_back()
 
-    def run(self) -> int:
-        """Run the statements once by NumPy; the nanoseconds that they took."""
+    def run(self) -> Took:
+        """Run the statements once by NumPy; what that took."""
         return self._timed(lambda: exec(self._code, self._namespace), as_python())
 
-    def run_captured(self) -> int:
+    def run_captured(self) -> Took:
         """The same as jitlab runs them. They have run by NumPy before, and did nothing outside."""
         captured = self._captured
         return self._timed(captured or partial(exec, self._code, self._namespace), untried(), refuses=False)
@@ -84,23 +89,32 @@ class PlainCell:
         """Are they an ordinary cell's?"""
         return self._captured is None
 
-    def _timed(self, run: Callable[[], object], way: AbstractContextManager[Any], refuses: bool = True) -> int:
+    def _timed(self, run: Callable[[], object], way: AbstractContextManager[Any], refuses: bool = True) -> Took:
         self._before.put_back()
         with events.muted(), holding_back(refuses), way:
             taken = Stopwatch()
             run()
-            return taken.ns()
+            return taken.took()
 
-    def _why_not(self, with_python: bool) -> str:
+    def _why_not(self, with_python: bool, limit_ns: int, is_due: Callable[[], bool]) -> str | None:
+        is_ended = False
+
+        def bounded() -> None:
+            nonlocal is_ended
+            try:
+                within(lambda: exec(self._code, self._namespace), limit_ns, is_due)
+            except (OutOfTimeError, KeyboardInterrupt):
+                is_ended = True
+
         try:
-            self.run()
-            if with_python:
+            self.trial = self._timed(bounded, as_python())
+            if with_python and not is_ended:
                 self.run_captured()
         except ActsOutsideError as error:
             return _cannot(error)
         except Exception:  # whatever stops it: a second run does something else
             return text("speed.other_path")
-        return ""
+        return None if is_ended else ""
 
     def _world(self) -> World:
         found = {name: self._namespace[name] for name in self._names if name in self._namespace}

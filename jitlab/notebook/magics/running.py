@@ -41,7 +41,7 @@ from jitlab.support.lazy import lazy
 from jitlab.support.transactions import Undisturbed
 from jitlab.targets.devices import placement
 
-from .waiting import Waiting
+from .waiting import Measuring, Waiting
 
 if TYPE_CHECKING:
     from . import compare, kept_factors
@@ -284,7 +284,13 @@ class Runner:
         if is_known:
             self.replayed(run, partial(self.factors.tell, key, ran), "NumPy was not measured", "the comparison")
         elif comparison is not None and options.compare:
-            self.replayed(run, comparison.replay, "NumPy was not measured", "the comparison")
+            wait = self.session.waiting = Measuring(self.session, run, comparison.limit_ns(run.recording) / 1e9)
+            try:
+                replay = partial(comparison.replay, between=wait.between, is_stopped=wait.asked)
+                self.replayed(run, replay, "NumPy was not measured", "the comparison")
+            finally:
+                self.session.waiting = None
+                wait.ended()
             if run.recording is not None and run.recording.compared is not None:
                 self.factors.keep(key, run.recording.compared, ran)
         if comparison is not None and is_timed(options):

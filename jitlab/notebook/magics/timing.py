@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.api.check.replaying import Call, Stopwatch, keeping_random_state
+from jitlab.api.check.replaying import NOTHING, Call, Stopwatch, Took, keeping_random_state
 from jitlab.ops.random_draws import set_random_state
 
 #: As in Python's timeit: runs, where none were asked for, and how long one takes at least, where no loops were.
@@ -56,16 +56,16 @@ class Replays:
         """What the copies of the arguments that are changed take."""
         return sum(call.arguments[at].nbytes for call in calls for at in {at for at, _ in call.executable.writes})
 
-    def loop(self, loops: int) -> int:
-        """All of them `loops` times; the nanoseconds that this took."""
+    def loop(self, loops: int) -> Took:
+        """All of them `loops` times; what this took."""
         if self.is_plain:
             steps = [(run, arguments) for _, run, arguments, _ in self.calls]
             taken = Stopwatch()
             for _ in range(loops):
                 for run, arguments in steps:
                     run(arguments)
-            return taken.ns()
-        spent = 0
+            return taken.took()
+        spent = NOTHING
         for _ in range(loops):
             for call, run, arguments, restored in self.calls:
                 for generator, state in call.states:
@@ -74,7 +74,7 @@ class Replays:
                     np.copyto(own, kept)
                 taken = Stopwatch()
                 run(arguments)
-                spent += taken.ns()
+                spent += taken.took()
         return spent
 
 
@@ -89,8 +89,8 @@ def repeated(calls: Sequence[Call], loops: int | None, runs: int | None) -> tupl
         replays.loop(1)  # nobody pays for the first touch of memory
         with no_garbage_collection():
             if loops is None:
-                loops = next(n for n in _one_two_five() if replays.loop(n) >= LEAST_NS)
-            spent = tuple(replays.loop(loops) / loops for _ in range(runs or RUNS))
+                loops = next(n for n in _one_two_five() if replays.loop(n).ns() >= LEAST_NS)
+            spent = tuple(replays.loop(loops).ns() / loops for _ in range(runs or RUNS))
     return loops, spent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -56,4 +57,30 @@ class Waiting(Wait):
             )  # fmt: skip
 
 
-__all__ = ["Waiting"]
+class Measuring(Waiting):
+    """NumPy, measured beside a cell that has ended. Who sees no panel is told once that it is waited for, and for how long."""
+
+    def __init__(self, session: Session, run: CellRun, limit_seconds: float) -> None:
+        super().__init__(session, run)
+        self.ticket, self.limit, self.is_noted = f"measure-{run.number}", limit_seconds, False
+
+    def stop(self) -> bool:
+        was_stopped, self.is_stopped = self.is_stopped, True
+        return not was_stopped
+
+    def between(self, done: int, total: int) -> None:
+        """Before each round; raises where no more than those that were measured are wanted."""
+        self.told("rounds", done, total)
+        if self.is_stopped and done:
+            raise KeyboardInterrupt
+
+    def asked(self) -> bool:
+        """Shall it end? Asked by a thread that looks at the clock while NumPy's first run takes its time."""
+        if not self.is_noted and time.monotonic() - self.began >= SAID_AFTER:
+            self.is_noted = self.is_told = True
+            self.say("running", text("waiting.numpy", title=self.run.title), None)
+            print(text("waiting.numpy_note", seconds=self.limit), file=sys.stderr, flush=True)
+        return self.is_stopped
+
+
+__all__ = ["Measuring", "Waiting"]

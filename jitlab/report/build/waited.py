@@ -48,9 +48,9 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     if recording.measuring_ns >= PART_FELT * recording.run_ns:
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"
-    compared = recording.compared
     rounds = _comparison(recording)
     is_whole = rounds is not None and rounds.is_whole
+    compared = rounds if recording.compared is not None else None
     if compiling and compared is not None:  # with nothing to compile this run is as later ones are
         result["next"] = median_low(compared.compiled_ns) / 1e9
         said += f"; {text('waited.next_whole' if is_whole else 'waited.next', seconds=result['next'])}"
@@ -76,7 +76,8 @@ def _around(recording: Recording, rest: float, is_alone: bool) -> Json:
 def _comparison(recording: Recording) -> events.Compared | None:
     """Rounds of both sides, of this run or one before."""
     before = recording.compared_before
-    return recording.compared or (before.compared if before is not None else None)
+    found = recording.compared or (before.compared if before is not None else None)
+    return None if found is not None and found.is_ended and found.is_whole else found
 
 
 def _of_rounds(rounds: events.Compared | None) -> float | None:
