@@ -19,7 +19,7 @@ SMALL = 0.01
 
 def told_edges(plan: Mapping[str, Any]) -> list[Json]:
     """The edges of a plan that were not fused, with `pair`, `told` and `small`."""
-    edges: list[Json] = [dict(edge) for edge in plan["boundaries"]]
+    edges: list[Json] = [dict(edge) for edge in plan["boundaries"] if edge["bytes"] or edge["producer"] != edge["consumer"]]
     kernels: dict[str, list[Sequence[str]]] = {cluster["name"]: [] for cluster in plan["clusters"]}
     for kernel in plan["kernels"]:
         kernels[kernel["cluster"]].append(kernel["ops"])

@@ -626,7 +626,7 @@ def test_what_a_cell_reads_is_bound_and_not_passed(shell):
     run(shell, "best = float('inf')\nclass Adam:\n    pass\nadam = Adam()")
     text = "%%jit\nbest = np.minimum(best, x.min())\ny = x * 2\nadam.y = y"
     run(shell, text)
-    assert "it cannot be compiled, so Python runs it after the compiled code" in str(report_of(shell)["statements"])
+    assert "the compiled code gives its values, and Python does what is done with them" in str(report_of(shell)["statements"])
     run(shell, text)
     fixes = {retrace["argument"]: retrace["fix"] for retrace in report_of(shell)["retraces"]}
     assert fixes["best"]["text"] == "Give best the same kind of value each time, as in `best = np.float64(…)`."

@@ -120,3 +120,7 @@ def test_a_kernel_says_of_which_expression_it_computes_a_part():
 def test_a_call_with_several_results_is_named_as_it_is_written():
     names = [op.written for op in jl.explain(jl.function(lambda x: np.linalg.eigh(x @ x.T)[1] * 2), X[:9]).ops]
     assert "np.linalg.eigh(x @ x.T)" in names
+
+
+def test_an_operations_own_parts_without_bytes_are_no_edge():
+    assert told([[edge("a", "q", "whole_result", 800)], [edge("q", "q", "whole_result", 0)]])[1:] == []

@@ -411,3 +411,23 @@ def test_operations_of_a_saved_report_that_stand_in_one_another_and_read_all_are
     made = read_report(data)
     for edge in made.boundaries:
         assert str(made.why_not(edge.producer, edge.consumer)) and str(made.why_not("matmul", "mul_1"))
+
+
+def test_what_lies_between_two_operations_is_told_of_them():
+    def program(x):
+        return np.exp(x - x.max(axis=0)).mean()
+
+    report = jl.explain(jl.function(program), np.random.default_rng(1).random((50, 40)))
+    said = str(report.why_not("max", "mean"))
+    ends = [f"`{text}` (line " for text in ("x.max(axis=0)", "np.exp(x - x.max(axis=0)).mean()")]
+    assert said.startswith(ends[0]) and f") and {ends[1]}" in said and ") are not fused: between them, " in said
+
+
+def test_a_sentence_on_a_loop_in_order_does_not_say_that_it_holds_no_reduction():
+    def walk(x):
+        paths = np.cumsum(x, axis=1)
+        return paths.mean(axis=0), (paths**2).mean(axis=0)
+
+    report = jl.explain(jl.jit(walk), np.random.default_rng(1).random((200, 100)))
+    said = [edge.reason.text for edge in report.boundaries if edge.reason.detail == "own_order"]
+    assert said and all("` is reduced in loops of its own" in text for text in said)

@@ -35,12 +35,14 @@ ARRAYS = (
     "g.uniform(size=2)[1]", "g.normal(size=4)[2]", "g.normal(i, scale, 4)[2]", "g.standard_normal(7)[6]",
     "g.standard_exponential(3)[0]", "g.exponential(scale, 4)[3]", "g.integers(0, 10, 6).max()",
     "g.integers(i + 1, size=(2, 2))[1, 1]", "g.integers(2**40, size=3)[2]", "g.random(len(x)).max() + g.random()",
+    "g.choice([-1, 1])", "g.choice((0.5, -2.0, 1.0), 4)[2]",
     "g.choice(5)", "g.choice(x)", "g.choice(x, 4)[3]", "g.choice(7, size=(2, 2))[1, 0]",
     "np.sort(g.choice(x, size=len(x), replace=True))[2]",
 )  # fmt: skip
 STATE_ARRAYS = (
     "g.rand(3)[0]", "g.rand(2, 3)[1, 2]", "g.random_sample(4)[1]", "g.random(size=(4,))[1]", "g.uniform(-1, 1, 5)[4]",
     "g.randint(0, 9, 4).max()", "g.randint(9, size=(2, 2))[0, 1]", "g.choice(x)", "g.choice(5)", "g.choice(x, 3)[2]",
+    "g.choice([3, -1, 2])",
     "g.choice(4, size=2)[0]",
 )  # fmt: skip
 STATE = (

@@ -98,6 +98,9 @@ def _chosen(capture: Capture, generator: Any, args: Sequence[Any], kwargs: Mappi
     if given is None or given["replace"] is not True or given["p"] is not None:
         return None
     items = given["a"]
+    if type(items) in (list, tuple) and len({type(x) for x in items}) == 1 and type(items[0]) in (int, float):
+        made = np.array(items)  # as NumPy makes it
+        items = capture.fresh(constant(made), is_scalar=False) if made.dtype.kind in "if" else items
     items = capture.value(items) if type(items) is np.ndarray else items
     if isinstance(items, Tensor) and items.ndim == 1 and not items.is_scalar:
         count = items.type.shape[0]

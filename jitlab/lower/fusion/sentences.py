@@ -120,7 +120,10 @@ def _scan(at: Between, operand: Node) -> Words:
         return _said("other_scan", nest=called(operand), **ends)
     if at.made.kind == "scan":
         nest = called(operand)
-        return _said("own_order" if nest == ends["name"] else "in_order", name=ends["name"], nest=nest)
+        stage = called(at.stage.node)
+        if nest == ends["name"]:
+            return _said("own_order", name=nest, stage=stage)
+        return _said("in_order", name=ends["name"], nest=nest, stage=stage)
     return _said("scan_after", **ends)
 
 

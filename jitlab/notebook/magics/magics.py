@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import linecache
 import re
 import sys
 from argparse import ArgumentTypeError
@@ -198,6 +199,10 @@ class JitMagics(Magics):
         filename, line = self._where(run)
         raw = run.source.split("\n")[line - 1 :][:1]
         column = len(raw[0][: raw[0].find(text)].encode()) if raw and text in raw[0] else 0
+        known = linecache.cache.get(filename, ())
+        if raw and len(known) == 4 and line <= len(known[2]):  # type: ignore[arg-type]
+            lines = [*known[2][: line - 1], raw[0] + "\n", *known[2][line:]]  # as the user wrote it, not what IPython makes of it
+            linecache.cache[filename] = (known[0], known[1], lines, known[3])  # type: ignore[misc]
         ast.increment_lineno(expression, line - 1)
         for node in ast.walk(expression):
             if isinstance(node, ast.expr) and node.end_col_offset is not None:

@@ -62,9 +62,12 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     if verdict.get("stored"):
         lines.append(verdict["stored"]["text"])
         ops = wording.operations(data)
-        for of_value in _large(data)[:MOST_TOLD]:
+        large = _large(data)
+        for of_value in large[:MOST_TOLD]:
             more = f" (in {len(of_value)} traces, here the largest)" if len(of_value) > 1 else ""
             lines.append(in_a_line(of_value[0], ops) + more)
+        if rest := [of_value[0]["bytes"] for of_value in large[MOST_TOLD:]]:
+            lines.append(f"and {len(rest)} more, {units.size(sum(rest))}")
     return lines
 
 

@@ -69,10 +69,17 @@ def bounded(data: Mapping[str, Any]) -> Json | None:
     return Message("bound.left").to_json()
 
 
+#: What the elements that a mask selects may be given to, so that another way to write it has the same result.
+SUMS = {"Sum", "Mean"}
+
+
 def without_mask(fallback: Json, ops: Mapping[tuple[str, str], Json]) -> Message | None:
     """How to write what a boolean mask selects so that its length is no matter of the data, with the program's own names; None
-    of another operation."""
+    of another operation, and where what reads it would give something else (a median of zeros)."""
     if not fallback["reason"] or fallback["reason"].get("detail") != "reading_mask":
+        return None
+    readers = {op["op"] for (plan, _), op in ops.items() if plan == fallback["plan"] and fallback["name"] in op["inputs"]}
+    if not readers <= SUMS:
         return None
     try:
         node = ast.parse(fallback.get("written") or "", mode="eval").body
@@ -81,6 +88,8 @@ def without_mask(fallback: Json, ops: Mapping[tuple[str, str], Json]) -> Message
     shape = ops.get((fallback["plan"], fallback["name"]), {}).get("shape", ())
     if len(shape) != 1 or not isinstance(node, ast.Subscript) or isinstance(node.slice, ast.Tuple):
         return Message("fix.mask_rows")
+    if readers:
+        return Message("fix.mask_sum", {"name": fallback["written"]})
     array, mask = ast.unparse(node.value), ast.unparse(node.slice)
     return Message("fix.mask", {"name": fallback["written"], "array": array, "mask": mask})
 

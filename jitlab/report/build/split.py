@@ -86,7 +86,7 @@ def _around(data: Mapping[str, Any], plan: Json, cut: Span, again: bool) -> Spli
         return None
     first = apart[0].lineno
     above = sum(line < first for line in kept)
-    mask = without_mask(varying[0], {(plan["name"], varying[0]["name"]): varying[0]})
+    mask = without_mask(varying[0], {(plan["name"], op["name"]): op for op in data["ops"] if op["plan"] == plan["name"]})
     return Split(body.name, tuple(sorted(own)), len(apart), above, len(kept) - above, again, str(mask or ""))
 
 

@@ -341,6 +341,7 @@ def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...
     """What is fused inside the loops and branches of a kernel; scalar work and the nests it stands between."""
     rows: list[Nest] = []
     before: set[str] = set()
+    told: set[str] = set()
     for nest in kernel.get("nests", ()):
         mine = [name for name in nest["ops"] if name in ops]
         between = [
@@ -348,7 +349,8 @@ def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...
             for edge in data["boundaries"]
             if edge["plan"] == kernel["plan"] and edge["consumer"] in mine and edge["producer"] in before.difference(mine)
         ]
-        found = {each.reason: each for each in between}
+        found = {each.head: each for each in between if each.head not in told}
+        told.update(found)
         rows.append(Nest(_texts([ops[name] for name in mine]), wording.line_text(nest["lines"]), tuple(found.values())))
         before.update(mine)
     return tuple(rows)

@@ -91,6 +91,9 @@ def _unfused(report: Report, first: Op, second: Op) -> Answer:
             if edge.flip.code == wording.FOR_NOTHING:
                 flip = messages.text("unfused.for_nothing", **edge.flip.args)
         text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
+        if {edge.producer, edge.consumer} != {first.name, second.name}:
+            between = f"between them, {edge.said[0]} and {edge.said[1]} are not"
+            text = f"{first} and {second} are not fused: {between}, since {edge.reason.text}. {flip}"
         about = (edge.plan, edge.producer, edge.consumer)
         return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
     return Answer(f"{first} and {second} cannot share loops: nothing goes from one to the other.", "no_edge", False)
