@@ -1,5 +1,6 @@
 """Code that takes too long is ended wherever it is, and what comes after it is not."""
 
+import sys
 import threading
 
 import pytest
@@ -61,3 +62,17 @@ def test_nothing_is_raised_after_the_end(monkeypatch):
         work(20_000)
     assert len(ended) < 200
     assert not [thread for thread in threading.enumerate() if thread.name == "jitlab-limit" and thread.join(60)]
+
+
+def test_a_debugger_goes_on_after_the_end():
+    """CPython looks for an exception that was called off for ever, and never gets to a function that is traced."""
+    assert within(lambda: 3, LONG_NS) == 3
+    with pytest.raises(OutOfTimeError):
+        within(lambda: [None for _ in iter(int, 1)], 0)
+    seen = []
+    sys.setprofile(lambda frame, event, _: seen.append(event))
+    try:
+        (lambda: None)()
+    finally:
+        sys.setprofile(None)
+    assert "call" in seen

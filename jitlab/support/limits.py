@@ -23,7 +23,7 @@ class _Watch:
     what is raised in a finalizer is lost. Nothing is raised before `is_begun`, and at most once after `is_over`."""
 
     def __init__(self, limit_ns: int, is_due: Callable[[], bool]) -> None:
-        self.is_begun = self.is_over = False
+        self.is_begun = self.is_over = self._has_raised = False
         self._thread = ctypes.c_ulong(threading.get_ident())
         self._end_ns, self._is_due = time.monotonic_ns() + limit_ns, is_due
         # Locks of C: in the midst of one of Python's the exception would leave it locked.
@@ -39,12 +39,23 @@ class _Watch:
                 left = LOOKS_EACH
                 with self._raising:
                     if not self.is_over:
+                        self._has_raised = True
                         _raise_in(self._thread, ctypes.py_object(OutOfTimeError))
 
     def end(self) -> None:
-        """What was raised before `is_over` and has not come yet comes in here, or not at all."""
+        """What was raised before `is_over` and has not come yet comes in here. It is not called off, but replaced by one that
+        is waited for: an exception that was called off leaves CPython looking for it for ever."""
         with self._raising:
-            _raise_in(self._thread, None)
+            has_raised = self._has_raised
+        while has_raised:
+            try:
+                _raise_in(self._thread, ctypes.py_object(OutOfTimeError))
+                while True:
+                    pass
+            except OutOfTimeError:
+                break
+            except KeyboardInterrupt:  # there is nothing left to interrupt
+                continue
         if self._ended.locked():
             self._ended.release()
 

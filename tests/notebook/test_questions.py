@@ -11,6 +11,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from jitlab.api.check.replaying import Took
 from jitlab.config import config
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.notebook.magics.plain_cell import PlainCell
@@ -345,7 +346,7 @@ def test_a_cell_that_calls_functions_is_measured_as_the_user_would_have_run_it(a
 
     def watched(cell, run, way, **options):
         timed(cell, run, way, **options)
-        return [10_000_000, 30_000_000][len(options) == 0]
+        return Took([10_000_000, 30_000_000][len(options) == 0])
 
     monkeypatch.setattr(PlainCell, "_timed", watched)
     names = dict(asked.shell.user_ns)
@@ -353,7 +354,7 @@ def test_a_cell_that_calls_functions_is_measured_as_the_user_would_have_run_it(a
     result = asked.result(want="measure")
     verdict = asked.session.report_of(asked.session.cells["cell-a"]).verdict
     assert (result["numpy_seconds"], result["seconds"]) == (0.03, 0.01) and verdict["speed"]["text"] == "about 3.0 × faster"
-    assert sides.captured > verdict["speed"]["rounds"] and sides.plain > verdict["speed"]["rounds"]
+    assert min(sides.captured, sides.plain) >= verdict["speed"]["rounds"]
     assert "operation by itself" not in verdict["speed"].get("note", "")
     assert all(asked.shell.user_ns[name] is value for name, value in names.items())
     assert {name: asked.shell.user_ns[name].experimental_get_tracing_count() for name in traces} == traces
@@ -378,7 +379,7 @@ def test_numpys_side_of_functions_is_their_body(asked, monkeypatch):
 
         monkeypatch.setattr(PlainCell, side, watched)
     asked.result(want="measure")
-    assert seen.count("run") == sides["run"] > 10 and not seen.count("run_captured") and sides["run_captured"] > 10
+    assert seen.count("run") == sides["run"] > 0 and not seen.count("run_captured") and sides["run_captured"] > 0
 
 
 def test_why_statements_cannot_run_again_is_a_clause():

@@ -158,7 +158,10 @@ def test_of_a_mask_it_says_how_to_write_it_and_who_does_so_has_all_compiled(ip, 
         np.testing.assert_allclose([ip.user_ns["whole"], ip.user_ns["mean"]], [plain["whole"], plain["mean"]], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("read", "said"), [("np.median(pos)", None), ("np.exp(pos).sum()", None), ("pos", "which is another array")])
+READ = [("np.median(pos)", None), ("np.exp(pos).sum()", None), ("pos", "which is another array")]
+
+
+@pytest.mark.parametrize(("read", "said"), READ)
 def test_no_rewriting_is_offered_that_would_change_a_result(ip, report_of, read, said):
     """Zeros where nothing is selected alter a median, and the sum of what is made of them."""
     ip.user_ns["shift"] = 0.0

@@ -201,7 +201,7 @@ class JitMagics(Magics):
         column = len(raw[0][: raw[0].find(text)].encode()) if raw and text in raw[0] else 0
         known = linecache.cache.get(filename, ())
         if raw and len(known) == 4 and line <= len(known[2]):  # type: ignore[arg-type]
-            lines = [*known[2][: line - 1], raw[0] + "\n", *known[2][line:]]  # as the user wrote it, not what IPython makes of it
+            lines = [*known[2][: line - 1], raw[0] + "\n", *known[2][line:]]  # as the user wrote it
             linecache.cache[filename] = (known[0], known[1], lines, known[3])  # type: ignore[misc]
         ast.increment_lineno(expression, line - 1)
         for node in ast.walk(expression):
