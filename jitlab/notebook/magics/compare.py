@@ -106,8 +106,8 @@ class Comparison:
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> str:  # fmt: skip
         """Do everything again, by NumPy and compiled in turns, short work several times, and tell `recording` what each side
-        took: both are measured alike, warm, with the code that later runs use. What the run itself took stays as it is. NumPy's
-        side is the cell's own statements, with
+        took: both are measured alike, warm, with the code that later runs use. What the run itself took stays as it is.
+        NumPy's side is the cell's own statements, with
         the functions that they call as Python. Where Python ran some of the statements, the other side is the whole cell as
         jitlab runs it, with them. Returns the reason when there is nothing to compare: captured operations one by one are no
         program that anybody would run.
