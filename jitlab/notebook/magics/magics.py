@@ -200,9 +200,9 @@ class JitMagics(Magics):
         raw = run.source.split("\n")[line - 1 :][:1]
         column = len(raw[0][: raw[0].find(text)].encode()) if raw and text in raw[0] else 0
         known = linecache.cache.get(filename, ())
-        if raw and len(known) == 4 and line <= len(known[2]):  # type: ignore[arg-type]
+        if raw and len(known) == 4 and line <= len(known[2]):
             lines = [*known[2][: line - 1], raw[0] + "\n", *known[2][line:]]  # as the user wrote it
-            linecache.cache[filename] = (known[0], known[1], lines, known[3])  # type: ignore[misc]
+            linecache.cache[filename] = (known[0], known[1], lines, known[3])
         ast.increment_lineno(expression, line - 1)
         for node in ast.walk(expression):
             if isinstance(node, ast.expr) and node.end_col_offset is not None:
