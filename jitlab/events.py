@@ -540,19 +540,25 @@ def tell_of_python(about: About, start_ns: int) -> None:
 
 def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
-    global _collected_ns
+    global _collected_ns, _is_handing
+    if not _waiting and not native_call_log.has_notes() and not _is_handing:  # the last: another thread may have taken them
+        return
     with locks.Released(_collecting), _collecting:
-        calls, rows = native_call_log.take()
-        if not calls and not rows and not _waiting:
-            return
-        single = [_waiting.popleft() for _ in range(len(_waiting))]
-        if rows:
-            single = sorted([*single, *map(_of_row, rows)], key=_ended_ns)
-        batch = Batch(tuple(calls), tuple(single))
-        for listener, take in tuple(_listeners):
-            if take is not None:  # who hears each event came after these
-                _tell(listener, take, batch)
-        _collected_ns = time.perf_counter_ns()
+        before, _is_handing = _is_handing, True
+        try:
+            calls, rows = native_call_log.take()
+            if not calls and not rows and not _waiting:
+                return
+            single = [_waiting.popleft() for _ in range(len(_waiting))]
+            if rows:
+                single = sorted([*single, *map(_of_row, rows)], key=_ended_ns)
+            batch = Batch(tuple(calls), tuple(single))
+            for listener, take in tuple(_listeners):
+                if take is not None:  # who hears each event came after these
+                    _tell(listener, take, batch)
+            _collected_ns = time.perf_counter_ns()
+        finally:
+            _is_handing = before
 
 
 def _of_row(row: Row) -> Event:
@@ -565,9 +571,7 @@ def _of_row(row: Row) -> Event:
     if said is not None:
         return CalledAsPython(cell=cell, about=said, start_ns=start, duration_ns=duration)
     if about.tells_call:
-        return FunctionCalled(
-            cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
-        )
+        return FunctionCalled(cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration)
     (launch,) = about.launches
     process_ns, thread_ns, *ticks = context[-3 - len(launch.kernels) :].tolist()
     return ClusterRan(
@@ -689,13 +693,19 @@ class _Own(threading.local):
     depth = 0
 
 
-@contextmanager
-def in_cell(cell: str) -> Iterator[None]:
-    token = _cell.set(native_call_log.named(cell))
-    try:
-        yield
-    finally:
-        _cell.reset(token)
+class in_cell:  # noqa: N801 - it is written as a function
+    """Inside, what happens is this cell's."""
+
+    __slots__ = ("_cell", "_token")
+
+    def __init__(self, cell: str) -> None:
+        self._cell = cell
+
+    def __enter__(self) -> None:
+        self._token = _cell.set(native_call_log.named(self._cell))
+
+    def __exit__(self, *_: object) -> None:
+        _cell.reset(self._token)
 
 
 def cell_variable() -> ContextVar[str]:
@@ -719,6 +729,7 @@ _in_parent: list[Listener] = []
 _waiting: deque[Event] = deque()
 _collecting = locks.shared("collecting")
 _collected_ns = 0
+_is_handing = False  # a thread that collects is between taking what waits and handing it over
 _muted: ContextVar[bool] = variable("jitlab_muted", False)
 _cell: ContextVar[str] = variable("jitlab_cell", "")
 native_call_log.named(_cell.get())

@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 import types
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from jitlab import events
 from jitlab.api import kept_decisions
 from jitlab.api.functions.jit import Jit
-from jitlab.api.functions.jit_options import PLAIN
+from jitlab.api.functions.jit_options import PLAIN, JitOptions
 from jitlab.api.functions.native_entry import WARM_CALLS, warm_up
 from jitlab.api.settling import (
     COMPILED,
@@ -67,7 +68,7 @@ class DecidedCell(CellObserver):
     is compiled; `device`: where it is placed."""
 
     def __init__(self, level: str = "O1", device: str = "") -> None:
-        self.made_with = replace(PLAIN, jit_level=level, device=device)
+        self.made_with = _made_with(level, device)
         self.options = f"{level} {device}".rstrip()
         self.refusal: Refusal | None = None  # why the first statement is Python's that is
 
@@ -81,7 +82,7 @@ class DecidedCell(CellObserver):
             return
         found = run.found_before()
         kind = kind_of_call((), found)
-        runs = _runs.setdefault(run.program, _Runs())
+        runs = _runs.get(run.program) or _runs.setdefault(run.program, _Runs())
         trial = runs.trials.get(kind)
         if trial is None:
             if len(runs.trials) >= MOST_KINDS:
@@ -156,6 +157,11 @@ class DecidedCell(CellObserver):
         here.counts = pieces, captured, python_ns
         here.captures += captured
         here.is_in_pieces |= pieces > 1
+
+
+@cache
+def _made_with(level: str, device: str) -> JitOptions:
+    return replace(PLAIN, jit_level=level, device=device)
 
 
 def _as_function(run: CellRun, found: dict[str, Any]) -> types.FunctionType:

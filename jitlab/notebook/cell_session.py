@@ -77,7 +77,8 @@ class CellRun:
     error: str | None = None
     report: Report | None = None
     reported: tuple[Any, ...] = ()  # what the report was made of
-    exit: Callable[[], object] = lambda: None
+    inside: events.in_cell | None = None  # while it runs
+    is_seen: bool = False  # each compiled call in it comes the Python way
     is_own: bool = False  # begun by a magic, for a cell that IPython did not tell of
     is_shown: bool = False  # its report stands below the cell
     finish: Callable[[], object] = lambda: None  # what is shown when it has ended
@@ -201,39 +202,43 @@ class Session:
         with Undisturbed("could not note the start of a cell"):
             is_cell = info.store_history and not info.silent
             self._hooked.append(info)
-            self.jobs.cell_started(f"In [{self._count()}]" if is_cell else None)
-            if is_cell:
-                self.begin(info.raw_cell, info, getattr(info, "cell_id", None))
+            if not is_cell:
+                self.jobs.cell_started(None)
+                return
+            count = self._count()
+            self.jobs.cell_started(f"In [{count}]")
+            self.begin(info.raw_cell, info, getattr(info, "cell_id", None), count)
 
     def post_run_cell(self, result: Any) -> None:
         """A cell ended: its last report goes to the panel."""
         with Undisturbed("could not note the end of a cell"):
             try:
-                run = next((run for run in self._stack if run.info is result.info), None)
-                if run is not None:
-                    error = result.error_before_exec or result.error_in_exec
-                    self.end(run, error)
+                for run in self._stack:
+                    if run.info is result.info:
+                        self.end(run, result.error_before_exec or result.error_in_exec)
+                        break
             finally:
-                if any(info is result.info for info in self._hooked):
+                if self._hooked and (self._hooked[-1] is result.info or any(one is result.info for one in self._hooked)):
                     while self._hooked and self._hooked.pop() is not result.info:
                         self.jobs.cell_ended()  # one inside it, whose end was not told
                     self.jobs.cell_ended()
 
-    def begin(self, source: str, info: Any = None, cell_id: str | None = None) -> CellRun:
+    def begin(self, source: str, info: Any = None, cell_id: str | None = None, count: int | None = None) -> CellRun:
         kernel = getattr(self.shell, "kernel", None)
         known = running_cell(kernel) if kernel is not None else None
-        count = self._count()
+        if count is None:
+            count = self._count()
         self._begun += 1
         run = CellRun(known or cell_id or self._id_of(source, count), count, source, info, self._begun)
         self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
         while len(self._ran) > KEPT_SOURCES:
             self._ran.popitem(last=False)
         events.begin_cell()
-        inside = ExitStack()
-        inside.enter_context(events.in_cell(run.id))
+        run.inside = events.in_cell(run.id)
+        run.inside.__enter__()
         if self.inputs.wants_all(run.id):
-            inside.enter_context(events.busy)  # every run is seen
-        run.exit = inside.close
+            run.is_seen = True
+            events.busy.__enter__()  # every run is seen
         self._stack.append(run)
         started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
         self.emit(run.id, started)
@@ -253,10 +258,15 @@ class Session:
 
     def end(self, run: CellRun, error: BaseException | None) -> None:
         events.collect()
-        try:
-            run.exit()
-        except ValueError:  # begun in another context (a cell with `await`), which is gone by now
-            pass
+        if run.is_seen:
+            run.is_seen = False
+            events.busy.__exit__()
+        if run.inside is not None:
+            inside, run.inside = run.inside, None
+            try:
+                inside.__exit__()
+            except ValueError:  # begun in another context (a cell with `await`), which is gone by now
+                pass
         while run in self._stack:
             self._stack.pop()
         run.running = False

@@ -206,6 +206,11 @@ def renew() -> None:
         watch(True)
 
 
+def has_notes() -> bool:
+    """Is there anything to take?"""
+    return bool(_rows) or bool(_blocks[head.value].used.value)
+
+
 def take() -> tuple[list[Calls], list[Row]]:
     """All notes so far, those of one function in one cell together; single ones that came the Python way. For one thread at a
     time."""

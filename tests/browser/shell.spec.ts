@@ -321,8 +321,10 @@ test('code comes before costs in the editor, and times before the rest of the co
     }, width);
     const rows = code.getByRole('list', { name: 'Source' }).locator('.jl-ln');
     await expect(rows.first()).toBeVisible();
-    const seen = await rows.evaluateAll(all =>
-      all.map(row => {
+    await expect(rows.locator('.jl-cost-time').nth(1), 'the report of the run that has ended').toBeAttached();
+    // Found and measured in one step: a report that comes between two makes them anew.
+    const seen = await lab.panel.evaluate(panel =>
+      [...panel.querySelectorAll('[aria-label="Source"] .jl-ln')].map(row => {
         const text = row.querySelector('.jl-tx');
         const time = row.querySelector('.jl-cost-time');
         const [line, shown] = [row.getBoundingClientRect(), time?.getBoundingClientRect()];
@@ -337,8 +339,9 @@ test('code comes before costs in the editor, and times before the rest of the co
     expect(seen.filter(({ isSeen }) => !isSeen)).toEqual([]);
     expect(seen.filter(({ time }) => time).length).toBeGreaterThan(1);
     expect(Math.min(...seen.map(({ letters }) => letters))).toBeGreaterThanOrEqual(20);
-    const heads = await stored.locator('.jl-stored-head').evaluateAll(all =>
-      all.map(head => {
+    const { heads, edge } = await lab.panel.evaluate(panel => {
+      const list = panel.querySelector('.jl-details:has(.jl-stored-head)');
+      const heads = [...panel.querySelectorAll('.jl-stored-head')].map(head => {
         const first = (element: Element | null): DOMRect | undefined => {
           const range = document.createRange();
           range.selectNodeContents(element ?? head);
@@ -351,9 +354,9 @@ test('code comes before costs in the editor, and times before the rest of the co
           size: size?.bottom,
           right: size?.right
         };
-      })
-    );
-    const edge = await stored.evaluate(element => element.getBoundingClientRect().right);
+      });
+      return { heads, edge: list?.getBoundingClientRect().right ?? 0 };
+    });
     expect(heads.length).toBeGreaterThan(2);
     for (const { text, name, size, right } of heads) {
       expect(Math.abs((name ?? 0) - (size ?? 9)), `${text}: one baseline`).toBeLessThan(2);

@@ -164,6 +164,61 @@ def test_transformers_of_ipython_do_their_work(shell):
         shell.input_transformers_cleanup.remove(shout)
 
 
+def test_a_cell_waits_also_where_a_transformer_makes_it(shell):
+    class Awaits(ast.NodeTransformer):
+        def visit_Call(self, node):
+            asked = isinstance(node.func, ast.Name) and node.func.id == "given"
+            return ast.copy_location(ast.Await(node), node) if asked else node
+
+    run(shell, "async def given():\n    return v * 3")
+    shell.ast_transformers.append(Awaits())
+    try:
+        for _ in range(2):
+            run(shell, "%%jit\na = given()\nb = a + 1")
+            np.testing.assert_array_equal(shell.user_ns["b"], np.arange(5.0) * 3 + 1)
+    finally:
+        shell.ast_transformers.pop()
+
+
+def test_what_somebody_notes_at_statements_is_no_part_of_a_cell(shell):
+    noted = []
+
+    class Notes(ast.NodeTransformer):
+        def visit(self, node):
+            noted.append(node)
+            node.seen, node.parent = len(noted), noted[0]
+            return self.generic_visit(node)
+
+    shell.ast_transformers.append(Notes())
+    try:
+        for _ in range(3):
+            run(shell, "%%jit\na = v * 2 + np.exp(v)")
+            (report,) = reports(shell)
+            traced = report["retraces"]
+    finally:
+        shell.ast_transformers.pop()
+    assert noted and traced == []
+
+
+def test_cells_that_differ_in_the_kind_of_a_number_alone_are_different_cells(shell):
+    for text in ("1", "True", "1.0", "1j", "0.0", "-0.0", "0"):
+        for _ in range(2):
+            run(shell, f"%%jit\na = {text}\nb = v * a")
+            expected = eval(text)
+            assert repr(shell.user_ns["a"]) == repr(expected)
+            assert repr(shell.user_ns["b"]) == repr(np.arange(5.0) * expected)
+
+
+def test_no_name_of_ours_stays_also_beside_names_that_are_no_text(shell):
+    shell.user_ns[7] = "mine"
+    try:
+        run(shell, "%%jit\nfor k in range(3):\n    print(k, v.sum())\nv + 1")
+        assert shell.user_ns.pop(7) == "mine"
+    finally:
+        shell.user_ns.pop(7, None)
+    assert not [name for name in shell.user_ns if name.startswith("__jl_")]
+
+
 def test_lines_above_the_magic_keep_their_numbers(shell, capsys):
     run(shell, "\n\n%%jit\na = v * 2\nb = a + nothing", fine=False)
     assert "----> 5 b = a + nothing" in capsys.readouterr().out

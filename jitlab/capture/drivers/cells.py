@@ -10,6 +10,7 @@ import ast
 import builtins
 import contextlib
 import inspect
+import pickle
 import threading
 import time
 import types
@@ -42,6 +43,8 @@ from .run_events import Observer
 MOST_PROGRAMS, MOST_SOURCES = 256, 4
 #: How the names begin that only stand in the namespace while a cell runs.
 OURS = "__jl_"
+#: What says where a statement stands: its first and last line and column.
+PLACE = 4
 #: Reasons for which --strict lets Python run a statement.
 _NOTHING_LOST = ("statement", "effect", "compiled_function", "error")
 
@@ -110,6 +113,9 @@ class CellRun(Driver):
         self.take_names_away()
 
     def take_names_away(self) -> None:
+        with contextlib.suppress(TypeError):  # a name that is no text
+            if OURS not in "\n".join(self.names):  # as nearly always: the namespace may have thousands
+                return
         for name in [name for name in self.names if isinstance(name, str) and name.startswith(OURS)]:
             del self.names[name]
 
@@ -236,11 +242,13 @@ async def run_nodes(
     gives what runs a trace's graph. `settles`: when the cell, or iterations of its loops, may run as Python because that takes
     less time.
     """
-    with room_for(*nodes):
-        observer = observer or CellObserver()
-        key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown, strict, observer.options)
+    observer = observer or CellObserver()
+    key = (_text_of(nodes), filename, shown, strict, observer.options)
+    known = _programs.get(key)
+    with room_for(*nodes) if known is None else room_for(needed=known.room) as room:
         first_line = nodes[0].lineno if nodes else 1
         program = _program(key, namespace, first_line, lambda: CellProgram(nodes, filename, namespace, shown, compiler))
+        program.room = room.needed
         observer.settles = settles is not Settles.NEVER
         observer.is_asked = not (settles is Settles.ALWAYS or (settles is Settles.RERUN and program.has_run))
         run = CellRun(program, namespace, executor, observer, title=title, strict=strict, show=display)
@@ -251,6 +259,16 @@ async def run_nodes(
                     await run.top(program.segment)
             else:
                 observer.run(run)
+
+
+def _text_of(nodes: list[ast.stmt]) -> bytes | str:
+    """What is equal for statements that are equal and stand at the same places. C writes it, but for nodes of other classes,
+    deep trees, and those at which somebody has noted something."""
+    if all(len(vars(node)) <= len(node._fields) + PLACE for node in nodes):
+        with contextlib.suppress(Exception):
+            return pickle.dumps(nodes, pickle.HIGHEST_PROTOCOL)
+    with room_for(*nodes):
+        return ast.dump(ast.Module(nodes, []), include_attributes=True)
 
 
 def _forget(program: CellProgram) -> None:
@@ -273,4 +291,3 @@ def _program(key: Any, namespace: Namespace, first_line: int, make: Callable[[],
         for old in [*sources[:-MOST_SOURCES], *list(_programs)[:-MOST_PROGRAMS]]:
             _programs.pop(old, None)
     return program
-

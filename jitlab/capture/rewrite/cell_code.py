@@ -85,6 +85,7 @@ class CellProgram(Program):
     place: tuple[str, int]
     has_run = False
     title = ""  # of the cell, when it ran last
+    room = 0  # on Python's stack, for walks through its statements
     _names_read: frozenset[str] | None = None
 
     def __init__(

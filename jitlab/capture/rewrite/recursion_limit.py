@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from typing import Self
 from weakref import WeakSet
 
 from jitlab.support import locks
@@ -17,17 +18,19 @@ FRAMES, ALWAYS = 8, 60
 
 
 class room_for:  # noqa: N801 - it is written as a function
-    """While it is open, a walk through the trees does not reach Python's limit of recursion."""
+    """While it is open, a walk through the trees does not reach Python's limit of recursion. `needed`: what another one for
+    the same trees has found."""
 
-    def __init__(self, *trees: ast.AST) -> None:
+    def __init__(self, *trees: ast.AST, needed: int = 0) -> None:
         deep = max((_depth(tree) for tree in trees), default=0)
-        self.needed = 0 if deep <= ALWAYS else FRAMES * deep
+        self.needed = needed if deep <= ALWAYS else FRAMES * deep
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         if self.needed:
             with locks.Released(_lock), _lock:
                 _open.add(self)
                 _set_limit()
+        return self
 
     def __exit__(self, *_: object) -> None:
         if self.needed:

@@ -162,7 +162,7 @@ class Runner:
                 if error not in refused:
                     raise
 
-        is_waiting = bool(flags) and any(map(waits, nodes))
+        is_waiting = bool(flags) and self.may_wait(cell_name) and any(map(waits, nodes))
         _entering.append(cell() if is_waiting else _Driven(cell()))
         failed = await self.ip.run_code(ENTER, result, async_=is_waiting)
         if refused and not failed:
@@ -179,6 +179,13 @@ class Runner:
             if self.session.inputs.wants_all(run.id):
                 with Undisturbed("could not keep the statements of a cell"):
                     self.session.inputs.keep(run, self.ip.user_ns)
+
+    def may_wait(self, name: str) -> bool:
+        """Has the text of a cell a word of those that wait? True where its statements may be others than its text's."""
+        known = linecache.cache.get(name)
+        if known is None or len(known) != 4 or self.ip.ast_transformers:
+            return True
+        return any("await" in line or "async" in line for line in known[2])
 
     def file_of(self, run: CellRun, name: str) -> str:
         """The name of a cell's file, given what IPython calls it: that of the run before with the same code, whose options may
@@ -234,7 +241,7 @@ class Runner:
         is_wanted = self.session.inputs.wants_all(run.id)
         if is_wanted:
             self.session.inputs.keep(run, self.ip.user_ns)
-        ran = kept_factors.Ran()
+        ran = kept_factors.Ran() if options.compare else None
         is_asked = bool(again or is_known or options.strict or is_wanted or device)
         settles = Settles.NEVER if is_asked else Settles.ALWAYS if options is self.unasked else Settles.RERUN
         error: BaseException | None = None
@@ -246,7 +253,7 @@ class Runner:
         try:
             with (
                 comparison.watching() if comparison is not None else nullcontext(),
-                ran.watching() if options.compare else nullcontext(),
+                ran.watching() if ran is not None else nullcontext(),
                 waited_by(wait),
             ):
                 await perform(display=show, settles=settles, observer=observer())
@@ -274,16 +281,16 @@ class Runner:
             self.give_report(run, options)
 
     def measured(
-        self, run: CellRun, options: Any, comparison: compare.Comparison | None, key: kept_factors.Key, ran: kept_factors.Ran,
-        is_known: bool,
+        self, run: CellRun, options: Any, comparison: compare.Comparison | None, key: kept_factors.Key,
+        ran: kept_factors.Ran | None, is_known: bool,
     ) -> None:  # fmt: skip
-        """What was asked for beside the run of the cell, which has ended."""
+        """What was asked for beside the run of the cell, which has ended. `ran`: where a comparison was."""
         began = time.perf_counter_ns()
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
-        if is_known:
+        if is_known and ran is not None:
             self.replayed(run, partial(self.factors.tell, key, ran), "NumPy was not measured", "the comparison")
-        elif comparison is not None and options.compare:
+        elif comparison is not None and ran is not None:
             wait = self.session.waiting = Measuring(self.session, run, comparison.limit_ns(run.recording) / 1e9)
             try:
                 replay = partial(comparison.replay, between=wait.between, is_stopped=wait.asked)

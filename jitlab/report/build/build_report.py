@@ -638,11 +638,15 @@ def _plain_text(value: Any) -> Any:
     """A copy in which every string can be encoded: lone surrogates of user text would stop the message that carries them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):  # numbers stay where they are: a report has many
+    if isinstance(value, dict):  # numbers and plain texts stay where they are: a report has many
         return {
-            (key if key.isascii() else _plain_text(key)): item if type(item) in NUMBERS else _plain_text(item)
+            (key if key.isascii() else _plain_text(key)): (
+                item if (kind := type(item)) in NUMBERS or (kind is str and item.isascii()) else _plain_text(item)
+            )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [item if type(item) in NUMBERS else _plain_text(item) for item in value]
+        return [
+            item if (kind := type(item)) in NUMBERS or (kind is str and item.isascii()) else _plain_text(item) for item in value
+        ]
     return value

@@ -175,10 +175,15 @@ def neutral(data: Mapping[str, Any], own: Sequence[int]) -> Json:
 
     def of(value: Any) -> Any:
         if isinstance(value, str):
-            return COUNTED.sub(without_count, value) if "In [" in value or "cell " in value else value
+            return COUNTED.sub(without_count, value)
         if isinstance(value, dict):
             return {
-                key: item if key == "source" or type(item) not in HOLDING else of(item) for key, item in value.items()
+                key: item
+                if (kind := type(item)) not in HOLDING
+                or (kind is str and "In [" not in item and "cell " not in item)
+                or key == "source"
+                else of(item)
+                for key, item in value.items()
             }
         return [item if type(item) not in HOLDING else of(item) for item in value] if isinstance(value, list) else value
 
