@@ -306,8 +306,7 @@ class _Here(threading.local):
     as one function. `counts`: of the last call in pieces that ended, how many were entered and were to be captured, and
     what Python would have taken for them by the model; `needs_counts`: of such calls nobody knows them yet. `ran`: the
     pieces that a call has entered, of which somebody wants to know. `given_up`: why the run of a call was, and how many
-    calls its trace had had by then.
-    `tried_ns`: when the last call began that was tried as Python."""
+    calls its trace had had by then. `tried_ns`: when the last call began that was tried as Python."""
 
     disturbances: int = 0
     ran: dict[tuple[str, int, int], None] | None = None

@@ -9,6 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.notebook import saved_outputs
+from jitlab.notebook.extension import session_of
 
 PACKAGE = str(Path(jl.__file__).parent)
 LINES = "\n".join(f"v{i} = {i}" for i in range(60))
@@ -53,9 +54,10 @@ def test_a_captured_cell_that_has_nothing_to_compile_costs_few_calls_also_of_man
     assert calls(f"%%jit\n{LINES}") < 700
 
 
-def test_a_cell_that_runs_again_costs_few_calls_beside_its_report(calls, monkeypatch):
+def test_a_cell_that_runs_again_costs_few_calls_beside_its_report(ip, calls, monkeypatch):
     """Of a run that took as long as the one before: its output is not made anew."""
     monkeypatch.setattr(saved_outputs, "times_of", lambda data: {"seconds": 0.001})
+    monkeypatch.setattr(session_of(ip).saved, "stay", True)  # as where a notebook's file keeps it
     quiet, shown = calls(f"%%jit -q\n{TWO}"), calls(f"%%jit\n{TWO}")
     assert quiet < 680
     assert shown < 3700

@@ -10,6 +10,7 @@ import ast
 import builtins
 import contextlib
 import inspect
+import io
 import pickle
 import threading
 import time
@@ -261,12 +262,24 @@ async def run_nodes(
                 observer.run(run)
 
 
+#: Contexts and operators, of which Python has one object each: what others note at it, as tracebacks do, is no part of a cell.
+_SINGLE: dict[type, Callable[[Any], Any]] = {
+    kind: lambda node: (type(node), ())
+    for base in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+    for kind in base.__subclasses__()
+}
+
+
 def _text_of(nodes: list[ast.stmt]) -> bytes | str:
     """What is equal for statements that are equal and stand at the same places. C writes it, but for nodes of other classes,
     deep trees, and those at which somebody has noted something."""
     if all(len(vars(node)) <= len(node._fields) + PLACE for node in nodes):
         with contextlib.suppress(Exception):
-            return pickle.dumps(nodes, pickle.HIGHEST_PROTOCOL)
+            written = io.BytesIO()
+            pickler = pickle.Pickler(written, pickle.HIGHEST_PROTOCOL)
+            pickler.dispatch_table = _SINGLE
+            pickler.dump(nodes)
+            return written.getvalue()
     with room_for(*nodes):
         return ast.dump(ast.Module(nodes, []), include_attributes=True)
 
