@@ -18,7 +18,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport PYTHONDONTWRITEBYTECODE
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: lab check test test-long test-python test-quick test-extension test-browser test-browser-short screenshots notebooks lint lint-python lint-extension bench bench-panel docs clean
+.PHONY: lab check test test-long test-python test-quick test-extension test-browser test-browser-short test-browser-repeat screenshots notebooks lint lint-python lint-extension bench bench-panel docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
@@ -57,6 +57,15 @@ test-extension: $(VENV)/.extension node_modules/.ready
 test-browser: export JITLAB_BROWSER = long
 test-browser test-browser-short: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) jlpm playwright test
+
+# So many runs of the short ones, each with a server of its own; what failed in which run stands in the folder. For flakes.
+RUNS ?= 20
+test-browser-repeat: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
+	@rm -rf $(VENV)/runs; mkdir $(VENV)/runs; failed=0; \
+	for run in $$(seq $(RUNS)); do \
+	  if $(MAKE) --no-print-directory test-browser-short >$(VENV)/runs/$$run.log 2>&1; then said=passed; else said=failed; failed=$$((failed + 1)); fi; \
+	  echo "run $$run of $(RUNS) $$said$$(grep -E '^  ✘' $(VENV)/runs/$$run.log)"; \
+	done; echo "$$failed of $(RUNS) runs failed: $(VENV)/runs"; [ $$failed = 0 ]
 
 # The pictures of README and docs, from the first lesson as it runs now.
 screenshots: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready

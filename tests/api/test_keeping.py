@@ -248,4 +248,4 @@ def test_a_function_that_compiles_as_a_whole_is_cut_inside_too():
 def test_a_part_of_a_line_is_kept_out_by_its_kind():
     f = jl.function(made(["def program(x):\n    return np.exp(x) * 2\n"], "by its kind")[0])
     keep = f.whatif(X, keep_out="Exp", seconds=QUICK).keep
-    assert keep.lines == ("    with jl.jit_scope(lambda op: op.op != 'Exp'):", "        return np.exp(x) * 2")
+    assert keep.lines == ("    with jl.jit_scope(lambda op: op.word != 'exp'):", "        return np.exp(x) * 2")

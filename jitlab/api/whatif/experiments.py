@@ -161,6 +161,12 @@ class Experiment:
         trial.executable.prepare(trial.arguments, bool(trial.written))
         return trial
 
+    @property
+    def trials(self) -> list[Trial]:
+        """Both sides, of an experiment that was built."""
+        assert self.after is not None
+        return [self.before, self.after]
+
     def _choose_repeats(self) -> None:
         assert self.after is not None
         slower = max(min(trial.run() for _ in range(2)) for trial in (self.before, self.after))
@@ -179,7 +185,7 @@ class Experiment:
         """Both plans once, which take turns in going first."""
         assert self.after is not None
         started = time.perf_counter()
-        trials = [self.before, self.after]
+        trials = self.trials
         if len(self.before.samples) % 2:
             trials.reverse()
         collecting = gc.isenabled()

@@ -121,12 +121,12 @@ class _Writer:
 
     # ---- kept out
     def _kept_out(self, block: TextBlock) -> Iterator[tuple[str, Marks]]:
-        """compile_ops=False where all that is made there is kept out, else a function of the kind, or of the name."""
+        """compile_ops=False where all that is made there is kept out, else a function of NumPy's name, or the operation's."""
         kept = set(self.question.keep_out)
-        kinds = sorted({self._kind(name) for name in kept})
+        words = sorted({self._word(name) for name in kept})
         ways: list[tuple[str, Callable[[Node], bool]]] = [
             ("compile_ops=False", lambda node: False),
-            (f"lambda op: op.op {_unequal(kinds)}", lambda node: node.op.name not in kinds),
+            (f"lambda op: op.word {_unequal(words)}", lambda node: str(node.op.word) not in words),
             (f"lambda op: op.name {_unequal(sorted(kept))}", lambda node: node.name not in kept),
         ]
         for argument, compiles in ways:

@@ -61,13 +61,14 @@ class AttrValue:
 
 @dataclass(frozen=True)
 class NodeDef:
-    """What a callable `compile_ops` is offered: the operation before its scope's own attributes."""
+    """What a callable `compile_ops` is offered: the operation before its scope's own attributes. `word` is NumPy's name."""
 
     op: str
     name: str
     input: tuple[str, ...]
     device: str
     attr: Mapping[str, Any]
+    word: str
 
 
 def node_def(node: Node) -> NodeDef:
@@ -75,7 +76,7 @@ def node_def(node: Node) -> NodeDef:
     inputs = [output_name(source, short=True) for source in node.inputs]
     inputs += [f"^{name}" for name in node.attrs.get(CONTROL, ())]
     attrs = {name: AttrValue(value) for name, value in attributes(node).items()}
-    return NodeDef(node.op.name, node.name, tuple(inputs), node.attrs.get(DEVICE, ""), attrs)
+    return NodeDef(node.op.name, node.name, tuple(inputs), node.attrs.get(DEVICE, ""), attrs, str(node.op.word))
 
 
 def attributes(node: Node) -> dict[str, Any]:
