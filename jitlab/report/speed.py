@@ -44,7 +44,8 @@ def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:
     if compared.others is not None:
         result["others"] = round(compared.others, 3)
     if compared.others is not None and compared.others >= BUSY:
-        notes.append(Message("speed.busy", {"share": compared.others}))
+        code = "speed.busy_again" if said.name.endswith("unsure_busy") else "speed.busy"
+        notes.append(Message(code, {"share": compared.others}))
     if notes:
         result["note"] = "; ".join(map(str, notes))
     return result

@@ -58,6 +58,9 @@ def bounded(data: Mapping[str, Any]) -> Json | None:
     verdict = data["verdict"]
     top, first = verdict.get("slowest"), verdict.get("first_run")
     is_quick = first is not None and (first["quick_share"] or 0.0) >= QUICK
+    paid = ((verdict.get("waited") or {}).get("pays") or {}).get("code")
+    if paid in ("late", "never") or (verdict.get("speed") or {}).get("ratio", 1.0) < 1:
+        return None  # "leave it to NumPy" is what to do
     if not top or verdict["next"] or not verdict["compiled"] or verdict["retraces"] or verdict["host"] or is_quick:
         return None
     kernels = [k for k in data["kernels"] if k["seconds"]]

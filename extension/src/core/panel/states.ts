@@ -213,7 +213,9 @@ function differ(edited: readonly number[]): string {
 /** jitlab's errors say what, where, why and what to try, each on a line of its own. */
 function errorElements(error: string): HTMLElement[] {
   if (/^\w+$/.test(error)) {
-    return [h('b.jl-error', icon('no'), `The cell raised ${error}`)];
+    return [
+      h('b.jl-error', icon('no'), error === 'KeyboardInterrupt' ? 'You stopped the cell' : `The cell raised ${error}`)
+    ];
   }
   const [what = '', ...rest] = error.split('\n');
   const elements: HTMLElement[] = [h('b.jl-error', icon('no'), what)];

@@ -46,11 +46,13 @@ export function checkedHead(rows: readonly Checked[]): string {
     ? `${wrong} of ${some(rows.length, 'output')} outside ${rows.length === 1 ? 'its bound' : 'their bounds'} beside NumPy`
     : rows.every(({ differing }) => differing === 0)
       ? `${some(rows.length, 'output')} checked: the same bits as NumPy`
-      : loose
-        ? `${some(rows.length - loose, 'output')} within bounds beside NumPy, ${loose} without a stated bound`
-        : rows.length === 1
-          ? '1 output within its bound beside NumPy'
-          : `all ${rows.length} outputs within their bounds beside NumPy`;
+      : loose === rows.length
+        ? `${some(loose, 'output')} compared with NumPy, no bound is stated for ${loose === 1 ? 'it' : 'them'}`
+        : loose
+          ? `${some(rows.length - loose, 'output')} within bounds beside NumPy, ${loose} without a stated bound`
+          : rows.length === 1
+            ? '1 output within its bound beside NumPy'
+            : `all ${rows.length} outputs within their bounds beside NumPy`;
 }
 
 /** What is said of one output: how far it is off, and what is allowed. */
