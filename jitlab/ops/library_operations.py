@@ -82,6 +82,7 @@ class Library(Operation, family=True):
     exact: ClassVar[bool] = False
     library: ClassVar[str] = "NumPy"  # whose code it is, as the report names it
     may_fail: ClassVar[bool] = True  # a run may find it raising, or interrupted in Python
+    is_silent: ClassVar[bool] = False  # `numpy` gives no warning of floating-point numbers
 
     def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC | None:
         """The same by C pointers, for arrays with elements; None: by `numpy` alone."""

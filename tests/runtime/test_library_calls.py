@@ -8,10 +8,10 @@ import pytest
 
 import jitlab as jl
 from jitlab.capture import current_capture
+from jitlab.errors import InternalError
 from jitlab.ir import ArrayType
 from jitlab.ops.library_operations import Library, call
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.cpu_llvm.calls import host_calls
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def test_an_interrupt_in_a_library_call_reaches_the_user():
 
 
 def test_an_interrupt_before_the_first_step_of_a_library_call_is_no_result():
-    """Signals are heard where a Python function begins: before its `try`, in what compiled code calls."""
+    """Signals are heard where a Python function begins, in what compiled code calls."""
 
     f = compiled(lambda x: apply(Inverse(), x) * 2)
     x = np.eye(3) * 4
@@ -136,7 +136,7 @@ def test_an_interrupt_before_the_first_step_of_a_library_call_is_no_result():
         f(x)
 
     def profile(frame, event, argument):
-        if event == "call" and frame.f_code is host_calls._call.__code__:
+        if event == "call" and frame.f_code is Inverse.numpy.__code__:
             raise KeyboardInterrupt
 
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
@@ -148,3 +148,75 @@ def test_an_interrupt_before_the_first_step_of_a_library_call_is_no_result():
         sys.setprofile(None)
         sys.unraisablehook = hook
     np.testing.assert_array_equal(f(x), np.eye(3) / 2)
+
+
+@dataclass(frozen=True)
+class Another(Library):
+    """One that gives something else than it says."""
+
+    given: str
+
+    def results(self, *types):
+        return (types[0],) if self.given != "few" else (types[0], types[0])
+
+    def numpy(self, *arrays):
+        return {"shape": arrays[0][:1], "few": (arrays[0],), "dtype": arrays[0].astype("f4")}[self.given]
+
+
+@pytest.mark.parametrize("given", ["shape", "few"])
+def test_what_is_not_as_an_operation_says_is_no_result(given):
+    f = compiled(lambda x: apply(Another(given), x))
+    for _ in range(3):
+        with pytest.raises((InternalError, IndexError)):
+            f(np.arange(3.0))
+
+
+def test_a_result_of_another_dtype_is_cast():
+    f = compiled(lambda x: apply(Another("dtype"), x + 0.1))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(np.arange(3.0)), (np.arange(3.0) + 0.1).astype("f4"))
+
+
+@dataclass(frozen=True)
+class Failing(Library):
+    """One that raises what it is told to, where the first element says so."""
+
+    error: type
+
+    def results(self, *types):
+        return types
+
+    def numpy(self, *arrays):
+        if arrays[0][0] > 0:
+            raise self.error("as asked")
+        return arrays[0] * 2
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, SystemExit, GeneratorExit, KeyboardInterrupt])
+def test_each_kind_of_exception_reaches_the_user_and_leaves_nothing(error):
+    f = compiled(lambda x: apply(Failing(error), x - 1) + 1)
+    bad, good = np.full(3, 4.0), np.zeros(3)
+    for _ in range(4):
+        with pytest.raises(error):
+            f(bad)
+        np.testing.assert_array_equal(f(good), -1)
+
+
+def test_arrays_that_a_library_is_given_do_not_pile_up():
+    f = compiled(lambda x: apply(SortedAndOrder(), x * 2)[0])
+    x = np.arange(50.0)
+    for _ in range(5):
+        f(x)
+    before = sys.getrefcount(np.ndarray), sys.getrefcount(x.dtype)
+    for _ in range(200):
+        f(x)
+    assert sys.getrefcount(np.ndarray) <= before[0] + 5 and sys.getrefcount(x.dtype) <= before[1] + 5
+
+
+def test_the_callers_state_of_errors_is_as_it_was():
+    f = compiled(lambda x: apply(Inverse(), x))
+    with np.errstate(divide="raise", over="print"):
+        before = np.geterr()
+        for _ in range(4):
+            f(np.eye(3))
+            assert np.geterr() == before

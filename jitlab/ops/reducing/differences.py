@@ -322,6 +322,7 @@ class Interp(Library):
     """Linear interpolation at x of the points (xp, fp); `left` and `right` of them."""
 
     exact: ClassVar[bool] = True
+    is_silent: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         x, xp, fp, left, right = arrays

@@ -79,6 +79,7 @@ class Positions(Library, family=True):
     """Places of elements, of the shape of the first input."""
 
     exact: ClassVar[bool] = True
+    is_silent: ClassVar[bool] = True
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return (types[0].with_dtype(np.dtype(np.intp)),)
@@ -107,9 +108,12 @@ class Partition(Ordered):
     """`np.partition`: the elements `kth` where a sort puts them, smaller ones before, larger ones after."""
 
     kth: tuple[int, ...]
+    is_silent: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.partition(arrays[0], np.array(self.kth, np.intp), axis=self.axis)
+        result = arrays[0].copy("K")
+        result.partition(np.array(self.kth, np.intp), self.axis)
+        return result
 
     def order(self, x: Node) -> Node:
         return apply(ArgPartition(self.axis, self.kth), x)
@@ -127,7 +131,7 @@ class ArgPartition(Positions):
     kth: tuple[int, ...]
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.argpartition(arrays[0], np.array(self.kth, np.intp), axis=self.axis)
+        return arrays[0].argpartition(np.array(self.kth, np.intp), self.axis)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -153,7 +157,7 @@ class SearchSorted(Positions):
     side: str
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.searchsorted(arrays[0], arrays[1], self.side, *arrays[2:])  # type: ignore[call-overload]
+        return arrays[0].searchsorted(arrays[1], self.side, *arrays[2:])
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return super().results(types[1])

@@ -20,11 +20,13 @@ from jitlab.support.later import Later
 from jitlab.support.transactions import quietly
 
 if TYPE_CHECKING:
-    from jitlab.targets.cpu_llvm.libraries import call_records
+    from jitlab.targets.cpu_llvm.libraries import call_records, python_calls
 else:
     call_records = Later("jitlab.targets.cpu_llvm.libraries.call_records")
+    python_calls = Later("jitlab.targets.cpu_llvm.libraries.python_calls")
 
 _Function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_Note = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p))
 
 #: An operation, the dtype and rank of each array, and how many of them are results.
 Site = tuple[Any, tuple[tuple[np.dtype, int], ...], int]
@@ -34,8 +36,8 @@ MOST_KEPT = 64
 
 
 def call_sites(program: Program) -> list[int]:
-    """The number of each of the program's calls, in their order; of a draw the address of its C function, and of what goes by C
-    pointers that of its record."""
+    """What the function knows each of the program's calls by, in their order; of a draw the address of its C function, and of
+    what goes by C pointers that of its record."""
     found = {s.number: s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, Call)}
     return [
         c_function(op.function) if isinstance(op, Draw) else _word_of(op, found.get(number))
@@ -50,8 +52,16 @@ def raised() -> BaseException | None:
 
 
 def address() -> int:
-    """Where the function for the context's CALL slot lies."""
+    """Where the function for the context's CALL slot lies: C's own; where arrays are not as they are known, one of Python's."""
+    if _by_c():
+        return python_calls.address()
     return ctypes.cast(_function, ctypes.c_void_p).value or 0
+
+
+def _by_c() -> bool:
+    from .entry import layout_is_known
+
+    return layout_is_known()
 
 
 def _word_of(op: Any, call: Call | None) -> int:
@@ -67,10 +77,25 @@ def _number_of(op: Any, call: Call) -> int:
     site = (op, arrays, len(call.outs))
     with locks.Released(_lock), _lock:
         if site not in _numbers:
-            _numbers[site] = len(_sites)
+            _numbers[site] = _record_of(op, arrays, len(call.outs)) if _by_c() else len(_sites)
             _lengths.append(sum(1 + 2 * ndim for _, ndim in arrays))
             _sites.append(site)
         return _numbers[site]
+
+
+def _record_of(op: Any, arrays: tuple[tuple[np.dtype, int], ...], results: int) -> int:
+    """Where the record of a call lies, and stays."""
+    function = op.numpy if op.is_silent else quietly(op.numpy)
+    record = python_calls.record(function, arrays, results, ctypes.cast(_note, ctypes.c_void_p).value or 0)
+    _records.append((record, function, arrays))
+    return int(record.ctypes.data)
+
+
+def _take(parts: Any) -> None:
+    _thread.error = python_calls.interrupt_of(parts[:3])
+
+
+_note = _Note(_take)
 
 
 def _call(number: int, words: Any) -> None:
@@ -120,5 +145,6 @@ _sites: list[Site] = []
 _lengths: list[int] = []  # the words of each
 _kept: dict[tuple[int, ...], list[np.ndarray]] = {}
 _numbers: dict[Site, int] = {}
+_records: list[Any] = []  # with what they point to
 _lock = locks.shared("library")
 _thread = threading.local()
