@@ -24,8 +24,9 @@ Lying = tuple[np.dtype, tuple[Poly, ...]]
 
 @dataclass(frozen=True)
 class UfuncLoop:
-    """The inner loop of a ufunc of one of NumPy's C modules, run over stacks of its operands. `axis`: where the axis of
-    vectors lies, which stands last otherwise. `says_invalid`: it tells by the flag of invalid operations that NumPy raises."""
+    """The inner loop of a ufunc of a C module, run over stacks of its operands. `axis`: where the axis of vectors lies, which
+    stands last otherwise. `says_invalid`: it tells by the flag of invalid operations that NumPy raises; `may_raise`: it may
+    leave an exception in Python."""
 
     module: str
     name: str
@@ -34,6 +35,7 @@ class UfuncLoop:
     says_invalid: bool = False
     axis: int | None = None
     norm: str = ""  # the factor is one part of the length, or of its root: "forward", "ortho"
+    may_raise: bool = False
     odd_name: str = ""  # of the ufunc for an odd length of the first operand's last axis, where that is another one
 
 

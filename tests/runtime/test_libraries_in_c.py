@@ -304,3 +304,33 @@ def test_an_error_in_a_loop_is_raised_at_its_turn():
         assert compiled(np.eye(2) * 7.5) == pytest.approx(f(np.eye(2) * 7.5), rel=1e-13)
         with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
             compiled(np.eye(2) * 4)
+
+
+@pytest.mark.parametrize("dtype", "df")
+def test_functions_of_scipy_are_scipys_to_the_bit(dtype):
+    special = pytest.importorskip("scipy.special")
+
+    def f(x, y):
+        return special.psi(x), special.gammaln(x[:, ::2]), special.betaln(x, y), special.erfinv(x - 2), special.i1e(x.T)
+
+    x, y = rng.uniform(0.5, 3.5, (6, 8)).astype(dtype), rng.uniform(0.5, 2, 8).astype(dtype)
+    x[0, :3] = np.nan, np.inf, 0
+    assert_same(f, x, y)
+    assert_same(f, x[:0], y)
+    assert calls_from_python(f, x, y) == 0
+
+
+def test_scipys_errors_are_raised_where_its_user_asks_for_them():
+    special = pytest.importorskip("scipy.special")
+    f = jl.function(lambda x: special.psi(x) * 2)
+    x, bad = np.array([1.5, 2.5]), np.array([0.5, 0.0])
+    for _ in range(3):
+        np.testing.assert_array_equal(f(bad), special.psi(bad) * 2)
+    with special.errstate(singular="raise"):
+        with pytest.raises(special.SpecialFunctionError):
+            special.psi(bad)
+        for _ in range(3):
+            with pytest.raises(special.SpecialFunctionError):
+                f(bad)
+            np.testing.assert_array_equal(f(x), special.psi(x) * 2)
+    np.testing.assert_array_equal(f(bad), special.psi(bad) * 2)

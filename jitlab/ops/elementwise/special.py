@@ -17,7 +17,7 @@ from jitlab.ops.base import Elementwise, Operands, Unsupported, broadcast_shapes
 from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise, promotion_dtypes
 from jitlab.ops.emitter import Emitter
 from jitlab.ops.layout.views import broadcast_to, squeeze
-from jitlab.ops.library_operations import Library, call
+from jitlab.ops.library_operations import InC, Library, Lying, UfuncLoop, call
 from jitlab.ops.numpy_api.arguments import as_axes, node, operand, refuse
 from jitlab.ops.reducing import axis_reductions as re
 from jitlab.ops.registry import rule
@@ -80,6 +80,11 @@ class Special(Library):
 
     def numpy(self, *arrays: Any) -> Any:
         return scipy_special(self.function)(*arrays)
+
+    def in_c(self, outs: Sequence[Lying], ins: Sequence[Lying]) -> InC:
+        places = (*(("in", number) for number in range(len(ins))), ("out", 0))
+        signature = f"{','.join(['()'] * len(ins))}->()"
+        return InC((UfuncLoop("scipy.special", self.function, signature, places, may_raise=True),))
 
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
         derivatives = DERIVATIVES.get(self.function)

@@ -17,7 +17,7 @@ from jitlab.ops.library_operations import Copying, InC, Library, Lying, Place, S
 from . import numpy_functions
 
 #: Words of a record.
-NUMBER, IS_FOUND, TEST_FLAGS, CLEAR_FLAGS, ENSURE, FORGET, RELEASE, ALLOCATE, FREE, FIRST = range(10)
+NUMBER, IS_FOUND, TEST_FLAGS, CLEAR_FLAGS, ENSURE, RAISED, FORGET, RELEASE, ALLOCATE, FREE, FIRST = range(11)
 
 
 def arrays_of(call: Call) -> tuple[list[Lying], list[Lying]]:
@@ -37,7 +37,7 @@ def address_of_record(number: int, call: Call, steps: InC) -> int:
     arrays = {"out": outs, "in": ins, "temp": steps.temps}
     words = [word for step in steps.steps if not isinstance(step, Copying) for word in _function_of(step, arrays)]
     flags = numpy_functions.flag_functions()
-    python = ("PyGILState_Ensure", "PyErr_Clear", "PyGILState_Release", "PyMem_RawMalloc", "PyMem_RawFree")
+    python = ("PyGILState_Ensure", "PyErr_Occurred", "PyErr_Clear", "PyGILState_Release", "PyMem_RawMalloc", "PyMem_RawFree")
     general = [*flags, *(numpy_functions.python_function(name) for name in python)]
     is_found = all(words[::2]) and (all(flags) or not any(isinstance(s, UfuncLoop) and s.says_invalid for s in steps.steps))
     key = (number, is_found, *general, *words)

@@ -1,4 +1,4 @@
-"""Where NumPy's compiled functions lie: inner loops of its ufuncs, and what it sorts a dtype's elements with.
+"""Where NumPy's compiled functions lie: inner loops of ufuncs, SciPy's too, and what sorts a dtype's elements.
 
 They stand in structs that NumPy's headers make public. Each is compared with what Python says of the same object, and one
 function of each kind is tried, before an address is given: 0 where anything is otherwise, and NumPy is called as from Python.
@@ -52,7 +52,9 @@ def _loop(module: str, name: str, signature: str, types: str) -> tuple[int, int]
         ufunc = getattr(import_module(module), name)
     except (ImportError, AttributeError):
         return 0, 0
-    if not (layout_is_known() and type(ufunc) is np.ufunc and signature == str(ufunc.signature).replace(" ", "")):
+    own = signature if any(map(str.isalpha, signature)) else None  # a ufunc of single elements
+    known = ufunc.signature and ufunc.signature.replace(" ", "") if type(ufunc) is np.ufunc else ""
+    if not layout_is_known() or known != own:
         return 0, 0
     c = _Ufunc.from_address(id(ufunc))
     said = (ufunc.nin, ufunc.nout, ufunc.nargs, len(ufunc.types), ufunc.__name__.encode())
@@ -69,6 +71,12 @@ def _loop(module: str, name: str, signature: str, types: str) -> tuple[int, int]
 def _is_as_known(module: str) -> bool:
     """Does a loop of the module give what its ufunc gives, and tell by a flag what that raises?"""
     x = np.random.default_rng(1).standard_normal((2, 3, 3))
+    if module == "scipy.special":
+        from scipy import special
+
+        y, out = np.abs(x[0, 0]), np.empty(3)
+        _run(_loop(module, "gammaln", "()->()", "d->d"), [y, out], [3], [8, 8])
+        return bool(out.tobytes() == special.gammaln(y).tobytes())
     if module == "numpy.fft._pocketfft_umath":
         z, out = x[0] + 1j * x[1], np.empty((3, 3), complex)
         _run(_loop(module, "fft", "(n),()->(m)", "Dd->D"), [z, np.ones(()), out], [3, 3, 3], [48, 0, 48, 16, 16])

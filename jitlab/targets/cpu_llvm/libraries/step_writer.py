@@ -275,7 +275,7 @@ class StepWriter:
             if step.says_invalid:
                 flag = fn.instr(f"call i32 {self.word(call_records.TEST_FLAGS, 'ptr')}(i32 {FE_INVALID})")
                 self._note_trouble(fn.instr(f"icmp ne i32 {flag}, 0"))
-            self._look_at_end(end)
+            self._look_at_end(end, always=step.may_raise)
 
         self._each(
             [Lane(lane.start, lane.dtype, tuple(stack), tuple(own)) for lane, own in zip(lanes, strides, strict=True)],
@@ -316,15 +316,21 @@ class StepWriter:
             fn.emit(f"store i64 {self._text(value)}, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {k}')}")
         return table
 
-    def _look_at_end(self, end: str) -> None:
-        """Where a loop has left its result as it was, Python may have an error, which the call from Python finds again."""
+    def _look_at_end(self, end: str, *, always: bool) -> None:
+        """Where a loop has left its result as it was, or `always`, Python may have an error, which the call from Python finds
+        again."""
         fn = self.fn
         left = fn.instr(f"icmp eq i32 {fn.instr(f'load i32, ptr {end}, align 4')}, {UNTOUCHED}")
-        unusual, fine = fn.label("untouched"), fn.label("fine")
         self._note_trouble(left)
-        fn.branch_if(left, unusual, fine, likely=False)
+        unusual, fine = fn.label("untouched"), fn.label("fine")
+        if always:
+            fn.branch(unusual)
+        else:
+            fn.branch_if(left, unusual, fine, likely=False)
         fn.block(unusual)
         state = fn.instr(f"call i32 {self.word(call_records.ENSURE, 'ptr')}()")
+        raised = fn.instr(f"call ptr {self.word(call_records.RAISED, 'ptr')}()")
+        self._note_trouble(fn.instr(f"icmp ne ptr {raised}, null"))
         fn.emit(f"call void {self.word(call_records.FORGET, 'ptr')}()")
         fn.emit(f"call void {self.word(call_records.RELEASE, 'ptr')}(i32 {state})")
         fn.branch(fine)
