@@ -334,3 +334,35 @@ def test_scipys_errors_are_raised_where_its_user_asks_for_them():
                 f(bad)
             np.testing.assert_array_equal(f(x), special.psi(x) * 2)
     np.testing.assert_array_equal(f(bad), special.psi(bad) * 2)
+
+
+def in_place(x):
+    x[:] = np.linalg.inv(x)
+
+
+def sorted_in_place(x):
+    x.sort(axis=0)
+    x[1] = np.sort(x[1])[::-1]
+
+
+def shifted(x):
+    x[1:] = np.sort(x, axis=1)[:-1]
+
+
+def in_a_loop(x):
+    for _ in range(7):
+        x[:] = np.linalg.qr(x.T)[0] + x
+        x[0] = np.fft.irfft(np.fft.rfft(x[0]), 5)
+    return x * 2
+
+
+@pytest.mark.parametrize("wrap", [jl.function, jl.jit])
+@pytest.mark.parametrize("program", [in_place, sorted_in_place, shifted, in_a_loop])
+def test_arrays_that_are_changed_in_place(program, wrap):
+    compiled = wrap(program)
+    for _ in range(8):
+        mine = matrices((), "d")
+        theirs = mine.copy()
+        compiled(mine)
+        program(theirs)
+        assert mine.tobytes() == theirs.tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -56,14 +57,18 @@ class StepWriter:
         self.troubled = ""
 
     def write(self, otherwise: Callable[[], None]) -> None:
-        """`otherwise` writes the call from Python: for arrays without elements, where a function was not found, and where
-        something unusual came up."""
+        """`otherwise` writes the call from Python: for arrays without elements, results in the place of operands, where
+        a function was not found, and where something unusual came up."""
         fn = self.fn
         inside, elsewhere, done = fn.label("in.c"), fn.label("from.python"), fn.label("called")
         counts = [self.writer.count_of(lane.extents) for lane in self.arrays.values()]
         possible = fn.instr(f"icmp ne i64 {self.word(call_records.IS_FOUND)}, 0")
         for count in dict.fromkeys(counts):
             possible = fn.instr(f"and i1 {possible}, {fn.instr(f'icmp sgt i64 {count}, 0')}")
+        outs, ins = ([lane for (kind, _), lane in self.arrays.items() if kind == wanted] for wanted in ("out", "in"))
+        for out, source in itertools.product(outs, ins):
+            apart = fn.instr(f"icmp ne ptr {out.start}, {source.start}")  # NumPy stores when all is read
+            possible = fn.instr(f"and i1 {possible}, {apart}")
         fn.branch_if(possible, inside, elsewhere)
         fn.block(inside)
         self.troubled = fn.alloca("i64", 8)
