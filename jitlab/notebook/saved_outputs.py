@@ -24,6 +24,9 @@ from jitlab.report import MIME, Report
 from jitlab.report.render.outline import PARTS
 from jitlab.report.store.settled import Entry, key_of, neutral, ran_beside_others, ran_quick, times_of
 
+#: The variable in which a server tells the kernel what notebook it is of.
+NOTEBOOK = "JPY_SESSION_NAME"
+
 KEPT_IN_MEMORY = 64
 MOST_FILES = 500
 MOST_BYTES = 4_000_000  # of one file, opened
@@ -54,7 +57,8 @@ class SavedOutputs:
         if not (config.stable_outputs and self.stay):
             report.saved = fresh._repr_mimebundle_()
             return report
-        key, times = key_of(data, drawn_by(), str(config.saved_bytes), *show), times_of(data)
+        notebook = os.environ.get(NOTEBOOK, "")  # the same cell of another one has taken times of its own
+        key, times = key_of(data, drawn_by(), str(config.saved_bytes), notebook, *show), times_of(data)
         known = self._known.get(key)
         entry = known or self._read(key)
         if entry is None:

@@ -129,6 +129,15 @@ def test_a_comparison_beside_other_programs_gives_way_to_one_that_had_the_proces
     assert output(shell) == quiet
 
 
+def test_another_notebook_has_outputs_of_its_own(shell, monkeypatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "one.ipynb")
+    first = output(shell)
+    monkeypatch.setenv("JPY_SESSION_NAME", "two.ipynb")
+    assert output(shell) != first
+    monkeypatch.setenv("JPY_SESSION_NAME", "one.ipynb")
+    assert output(shell) == first
+
+
 def test_in_a_terminal_each_run_shows_its_own_times(ip):
     ip.reset(new_session=True)
     ip.user_ns.update(np=np, x=np.arange(12.0).reshape(3, 4))
