@@ -11,12 +11,18 @@ from types import CodeType, FrameType
 from weakref import WeakSet
 
 
+class Counts(ctypes.Structure):
+    """`value`: calls under way; `ended`: those that were. C code counts."""
+
+    _fields_ = [("value", ctypes.c_int64), ("ended", ctypes.c_int64)]  # noqa: RUF012 - ctypes reads a list
+
+
 class DirectCalls:
     """Those of one function, which runs `code`; C code counts in `under_way`."""
 
     def __init__(self, code: CodeType | None) -> None:
         self.code = code
-        self.under_way = ctypes.c_int64(0)
+        self.under_way = Counts(0, 0)
         _all.add(self)
 
 

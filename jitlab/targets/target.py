@@ -20,6 +20,7 @@ from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.messages import Message
 from jitlab.support import native_call_log
+from jitlab.support.direct_calls import Counts
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -317,11 +318,11 @@ class Target(ABC):
 
     def python_entry(
         self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
-        under_way: ctypes.c_int64, name: str,
+        under_way: Counts, name: str,
     ) -> Any:  # fmt: skip
         """A builtin function that calls `function` where the call is one of `calls` and the two `stops` are 0, else
         `otherwise`, with the same arguments; None: there is none. While somebody takes notes, calls are noted, or go to
-        `otherwise`. `under_way` counts what was called and has not ended."""
+        `otherwise`. `under_way` counts what was called and has not ended, and what has."""
         return None
 
     def device_peaks(self) -> DevicePeaks | None:

@@ -242,6 +242,18 @@ def test_errors_are_the_users_own():
         f()
 
 
+def test_c_counts_the_calls_that_it_hands_on_also_those_that_raise():
+    def halved(x):
+        return 1 / x
+
+    f = settled(halved, (1.0,))
+    before = f.ledger.python_calls
+    assert f(2.0) == 0.5
+    with pytest.raises(ZeroDivisionError):
+        f(0.0)
+    assert frames_of(lambda: f(4.0)) == ["halved"] and f.ledger.python_calls == (before[0], before[1] + 3)
+
+
 def test_a_scope_inside_marks_nothing_and_outside_it_is_an_error():
     def scoped(x, inside=None):
         with jl.jit_scope():

@@ -180,6 +180,49 @@ def test_calls_are_told_only_when_somebody_listens():
     assert isinstance(called, events.FunctionCalled) and called.trace == 1 and called.duration_ns > 0
 
 
+def squares(x):
+    total = 0.0
+    for i in range(len(x)):
+        total = total + x[i] * x[i]
+    return total
+
+
+def test_jit_warns_at_its_fifth_trace_as_function_does_and_says_what_would_help(caplog):
+    grow = jl.jit(squares)
+    for n in range(3, 7):
+        grow(np.ones(n))
+    assert not caplog.records
+    for n in range(7, 12):
+        assert grow(np.ones(n)) == n
+    first, second = (record.getMessage() for record in caplog.records)  # no more than two
+    cure = "ive `x` one length each time, and leave what is not needed of it unused: {} traces become 1"
+    assert first.startswith("4 out of the last 5 calls to squares triggered retracing. `x` was float64[6] and is now ")
+    assert f"G{cure.format(5)}. print(squares.ledger) lists all of them." in first and second.startswith("5 out of the last 6 ")
+    assert f"  try: g{cure.format(9)}, saves " in f"{grow.ledger}"
+    with pytest.raises(AssertionError, match="try: give `x` one length each time"), jl.expect(retraces=0):
+        for n in range(12, 17):
+            grow(np.ones(n))
+
+
+def test_jit_counts_numbers_that_are_traced_and_what_would_help_is_code(caplog):
+    power = jl.jit(lambda x, k: x**k)
+    for k in range(5):
+        power(np.ones(5), k)
+    (record,) = caplog.records
+    assert "`k` was 3 and is now 4 (each new Python value is traced again)" in record.getMessage()
+    assert "  try: pass `k` as an array: 5 traces become 1" in f"{power.ledger}"
+
+
+def test_jit_does_not_warn_of_sizes_that_known_code_serves_nor_of_traces_that_many_calls_use(caplog):
+    plain, used = jl.jit(lambda x: np.tanh(x) * 2), jl.jit(lambda x, k: x**k)
+    for n in range(3, 30):
+        plain(np.ones(n))
+    for k in range(9):
+        for _ in range(20):
+            used(np.ones(5), k)
+    assert used.experimental_get_tracing_count() > 5 and not caplog.records
+
+
 def test_gradients_of_different_functions_are_counted_apart_and_named_as_what_they_derive(caplog):
     def made(n):
         return eval(f"lambda x: (x ** {n}).sum()")

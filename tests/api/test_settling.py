@@ -91,6 +91,20 @@ def test_what_is_faster_as_python_runs_as_python(plan):
     assert "each); because += changes a list (line " in str(f.ledger)
 
 
+def test_the_ledger_has_every_call(plan):
+    whole = jl.jit(lambda x: x * 0.25)
+    plan.takes.update({COMPILED: 900, PYTHON: 400})
+    for call in range(1, 61):  # C hands the last ones on
+        whole(np.ones(3))
+        (trace,) = whole.ledger
+        tried, settled = whole.ledger.python_calls
+        assert tried == plan.ways.count(PYTHON) and trace.costs.all_calls + tried + settled == call
+        if call == 7:
+            assert (tried, settled) == (1, 0) and "\n  1 call ran as Python (tried)" in f"{whole.ledger}"
+    assert ": 1 trace, 60 calls, " in f"{whole.ledger}"
+    assert f"\n  {tried + settled} calls ran as Python ({tried} tried, {settled} settled)\n" in f"{whole.ledger}"
+
+
 def test_what_is_faster_compiled_stays_compiled(plan):
     f, log = in_pieces()
     plan.takes.update({COMPILED: 2000, PYTHON: 3000})

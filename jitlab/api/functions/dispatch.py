@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from jitlab import errors, events
 from jitlab.api.explaining import Explained, Ways
 from jitlab.api.retraces.definitions import calling_line
+from jitlab.api.retraces.frequency import told
 from jitlab.api.retraces.ledger import Ledger
 from jitlab.capture import Capture, Refusal, reason_of_run, spans
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call, give_out, told_of
@@ -32,6 +33,8 @@ class Dispatched(Explained):
     """A function whose calls each find a trace, make one, or run as Python."""
 
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    #: How the warning of repeated retraces begins.
+    retrace_words = "{retraces} out of the last {calls} calls to {name} triggered retracing."
     _lock: Any  # held while something is recorded
     #: What ends a run so that Python takes the call.
     given_up_by: ClassVar[tuple[type[Exception], ...]] = (errors.Unfit, errors.InternalError)
@@ -67,6 +70,12 @@ class Dispatched(Explained):
 
     def _definition(self) -> Source | None:
         return self.ledger.definition.source
+
+    def _retrace_warning(self, tracings: int, calls: int) -> str:
+        function, found = told(self.python_function), self.ledger.retraces(tracings)
+        words = {"tracings": tracings, "retraces": len(found) or tracings}  # of functions made anew each trace is a first one
+        head = self.retrace_words.format(**words, calls=calls, name=self.name, function=function)
+        return f"{head} {self.ledger.warning(found)}".rstrip()
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
         values = self._bound_values(args, kwargs)

@@ -62,6 +62,7 @@ from jitlab.capture.refusals import CHANGES, reason_of_run
 from jitlab.compile import compile_trace
 from jitlab.config import MEASURE, MODEL, config
 from jitlab.costs import Costs
+from jitlab.events import VariantCause
 from jitlab.ir import Options, outside
 from jitlab.ir.size_facts import SizeFacts, noting
 from jitlab.messages import Message
@@ -143,10 +144,11 @@ class Jit(SizeFamilies, Deciding):
         self._stitched: stitched.Stitched | None = None  # the function with its pieces in line
         self._in_pieces, self._left = 0, WRITTEN_AGAIN  # calls in pieces in which nothing was captured; how often it is written
         self._entered(self._code_function(), str(options), kind="jit")
-        self.ledger.trials = self._trials
+        self.ledger.trials, self.ledger.handed_on = self._trials, self.in_front.handed_on
         self._follow(class_of(self))
         helper = functools.partial(class_of(self), options=options)
-        self._observer = PiecesTold(self.ledger, frequency_of(python_function), helper)
+        self._frequency, self._answered = frequency_of(python_function), 0
+        self._observer = PiecesTold(self.ledger, self._frequency, helper)
         Deciding.__init__(self)
         default_target().prepare("jitlab.api.practice")
         if options.capture_mode == "bytecode":
@@ -191,6 +193,7 @@ class Jit(SizeFamilies, Deciding):
         kind = kind_of_call(args, kwargs)
         trial = self._trials.get(kind) or self._new_trial(kind)
         if trial.way == PYTHON:
+            self.ledger.settled += 1
             if not trial.is_in_front:
                 self._called_as_python(kind, trial, args, kwargs)
             return self._python_call(trial, args, kwargs)
@@ -303,6 +306,7 @@ class Jit(SizeFamilies, Deciding):
                 warm_up(trace)
 
     def _tried_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], trial: Trial) -> Any:
+        self.ledger.tried += 1
         started = time.perf_counter_ns()
         result = self._python_call(trial, args, kwargs)
         settling.here.tried_ns = started  # of another function in it no more
@@ -528,10 +532,21 @@ class Jit(SizeFamilies, Deciding):
                         return self._refused[key]
                 with at_most(None if trial is None else trial.effort):
                     trace = known or self._record(key, at, values)
+            if known is None:
+                self._note_frequency(trace)
         except _Refused as refused:
             return refused.refusal
         gathered = trace.gather(at)
         return Refusal("value", CHANGES) if gathered is None else (trace, *gathered)
+
+    def _note_frequency(self, trace: Trace) -> None:
+        """A call was recorded; those since the last such call needed no recording."""
+        if (since := self.ledger.calls - self._answered) > 0:
+            self._frequency.called(since)
+        self._answered = self.ledger.calls + 1  # this one has yet to run
+        miss = self.ledger.miss_of(trace)
+        if miss is not None and (miss.misfit is None or miss.misfit.cause != VariantCause.LAYOUT):
+            self._frequency.traced(self._retrace_warning)
 
     # ---- running
     def _gave_up(self, trace: Any, reason: Refusal) -> None:

@@ -146,6 +146,7 @@ class InFront:
         self._calls: dict[str, dict[Kind, PlainCall]] = {PYTHON: {}, COMPILED: {}}  # COMPILED: with its pieces in line
         self._direct = DirectCalls(getattr(function._code_function(), "__code__", None))
         self._direct_stitched = DirectCalls(None)
+        self.handed_on = self._direct.under_way  # by C to Python
         self._compiled: list[Any] = []
         self._forms: set[Any] = set()  # of calls, which they answer
         self.tried: tuple[Any, Any] = None, None  # a trace, and what answers calls of it in a trial

@@ -11,7 +11,7 @@ from typing import Any
 
 from jitlab import errors, events
 from jitlab.api.explaining import Found, Ways
-from jitlab.api.retraces.frequency import frequency_of, told
+from jitlab.api.retraces.frequency import frequency_of
 from jitlab.capture import (
     Foreign,
     NotReplayable,
@@ -70,8 +70,6 @@ class Function(Traces):
         (True, False)
     """
 
-    #: How the warning of repeated retraces begins.
-    retrace_words = "{retraces} out of the last {calls} calls to {name} triggered retracing."
 
     def __init__(
         self, python_function: Callable[..., Any], *, jit_compile: bool | None = None, autograph: bool = True, name: str = "",
@@ -305,12 +303,6 @@ class Function(Traces):
             self._frequency.traced(self._retrace_warning)
         else:
             self._frequency.called()
-
-    def _retrace_warning(self, tracings: int, calls: int) -> str:
-        function, found = told(self.python_function), self.ledger.retraces(tracings)
-        words = {"tracings": tracings, "retraces": len(found) or tracings}  # of functions made anew each trace is a first one
-        head = self.retrace_words.format(**words, calls=calls, name=self.name, function=function)
-        return f"{head} {self.ledger.warning(found)}".rstrip()
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._signature.bind(args, kwargs)

@@ -25,6 +25,7 @@ from jitlab.messages import Message, capital, units
 from jitlab.support.lazy_dataclass import dataclass
 
 from .callsite import at_call, with_option
+from .in_pieces import MANY_SHAPES
 from .patterns import listed, told_powers
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ class Fix:
         """As a report has it; of a fix that was placed by `at`."""
         kind = next(iter(self.kinds)) if len(self.kinds) == 1 else "several"
         code = {"array": "as_array"}.get(kind, kind)
-        return Message(f"fix.{code}", {"paths": sorted(self.paths), "written": self.text, "form": self.form or "words"})
+        told = {"path": "` and `".join(sorted(self.paths))} if kind == "one_length" else {}
+        return Message(f"fix.{code}", {"paths": sorted(self.paths), "written": self.text, "form": self.form or "words", **told})
 
     def done(self, miss: Miss) -> Message | None:
         """That it is done: this call has arrays, those before had not and stand in a line that is another now; else None."""
@@ -183,6 +185,16 @@ class Dynamic(Step):
         match parts.get((self.path, False)):
             case ("array", dtype, shape) if len(shape) > self.axis:
                 parts[self.path, False] = "array", dtype, (*shape[: self.axis], None, *shape[self.axis + 1 :])
+
+
+@dataclass(frozen=True)
+class OneLength(Step):
+    """An array has one shape each time."""
+
+    def apply(self, parts: Parts, miss: Miss) -> None:
+        match parts.get((self.path, False)):
+            case ("array", dtype, shape):
+                parts[self.path, False] = "array", dtype, (None,) * len(shape)
 
 
 @dataclass(frozen=True)
@@ -478,6 +490,9 @@ def _steps(calls: Sequence[Miss], kind: str) -> list[Step]:
             steps.append(Cast("cast", path, f"cast `{path}` to {dtypes[0]}", code, 1, dtypes[0]))
         if kind == "function":
             steps += _dynamic(path, arrays)
+        elif len({leaf.shape for leaf in arrays}) >= MANY_SHAPES:
+            what = f"give `{path}` one length each time, and leave what is not needed of it unused"
+            steps.append(OneLength("one_length", path, what, "", 2))
         if numbers and len({leaf.identity for leaf in found}) > 1:
             steps.append(_as_array(path, numbers, arrays, calls))
     for name in {miss.misfit.path: None for miss in calls if miss.misfit and miss.misfit.cause == VariantCause.LAYOUT}:

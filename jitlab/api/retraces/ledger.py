@@ -29,6 +29,7 @@ from jitlab.events import Cause
 from jitlab.ir import is_operation
 from jitlab.messages import Message, capital, text, units
 from jitlab.messages.escape import clean
+from jitlab.support.direct_calls import Counts
 from jitlab.support.later import Later
 
 from .definitions import Definition, Site
@@ -73,6 +74,8 @@ class Ledger:
         self.resizes: dict[int, int] = {}  # other sizes that a trace has served, by its number
         self.follows = False  # there are such
         self.trials: Mapping[Any, Trial] = {}  # of a `jit` function: which way its calls go
+        self.tried = self.settled = 0  # its calls as Python: to find out what that takes, and since that was decided
+        self.handed_on: Counts | None = None  # those that C handed on to Python then
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
@@ -142,8 +145,7 @@ class Ledger:
         """A trace made room for the newest."""
         if self.taken.get(trace.number) is trace.costs:
             del self.taken[trace.number]
-        miss = next((miss for miss in self.misses if miss.costs is trace.costs), None)
-        if miss is not None:
+        if (miss := self.miss_of(trace)) is not None:
             miss.evicted_by = self.misses[-1]
             miss.uses = {}
 
@@ -159,6 +161,21 @@ class Ledger:
         same.remove(gone)
         if not same:
             del self._by_key[gone.paths, gone.keys]
+
+    def miss_of(self, trace: Trace) -> Miss | None:
+        """The miss that the trace was made for."""
+        return next((miss for miss in reversed(self.misses) if miss.costs is trace.costs), None)
+
+    @property
+    def python_calls(self) -> tuple[int, int]:
+        """Calls that were tried as Python, and those that run so since that was decided."""
+        return self.tried, self.settled + (self.handed_on.ended if self.handed_on is not None else 0)
+
+    @property
+    def calls(self) -> int:
+        """Of traces that are known, and as Python."""
+        accounts = [*(miss.costs for miss in self.misses), *list(self.taken.values())]
+        return sum(account.all_calls for account in accounts) + sum(self.python_calls)
 
     # ---- why
     def explained(self, miss: Miss) -> Miss:
@@ -348,14 +365,20 @@ def _apart(known: Miss, miss: Miss) -> int:
     return len(set(known.paths) ^ set(miss.paths)) + 1
 
 
+def _as_python(tried: int, settled: int) -> Message:
+    """ "7 calls ran as Python (2 tried, 5 settled)"."""
+    code = "some_tried" if tried and settled else "all_tried" if tried else "all_settled"
+    return Message(f"as_python.{code}", {"number": tried + settled, "tried": tried, "settled": settled})
+
+
 def ledger_text(ledger: Ledger) -> str:
     """A line for each miss, then what would have avoided them."""
     misses = list(ledger)
     pieces = sorted(ledger.pieces.values(), key=lambda piece: (piece.site.file, piece.site.line))
     count = len(misses) + ledger.dropped + sum(piece.traces for piece in pieces)
     taken = dict(ledger.taken)
-    costs = [*(miss.costs for miss in misses), *taken.values()]
-    calls = sum(each.all_calls for each in costs) + sum(piece.calls for piece in pieces)
+    by_python = ledger.python_calls
+    calls = ledger.calls - (sum(by_python) if pieces else 0) + sum(piece.calls for piece in pieces)
     took = f"{units.duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
     again = 0 if ledger.dropped or pieces else sum(miss.is_retrace for miss in misses)
     traces = units.counted(count, "trace") + (f" ({units.counted(again, 'retrace')})" if again else "")
@@ -389,6 +412,8 @@ def ledger_text(ledger: Ledger) -> str:
     if ledger.there is not None:
         head, *rest = str(ledger.there).splitlines()
         lines += [f"  {text('gpu.there', said=head.partition(': ')[2])}", *(f"  {line}" for line in rest)]
+    if any(by_python):
+        lines.append(f"  {_as_python(*by_python)}")
     limits = [limit for trial in list(ledger.trials.values()) for limit in trial.limits]
     lines += list(dict.fromkeys(f"  {limit}" for limit in limits))[:MOST_LINES]
     settled = [trial.said for trial in list(ledger.trials.values()) if trial.way == PYTHON]

@@ -11,6 +11,7 @@ from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.messages import Message
+from jitlab.support.direct_calls import Counts
 from jitlab.support.later import Later
 from jitlab.support.lazy import Kept
 from jitlab.targets.target import Compiled, Launcher, Origin, Peaks, PlainCall, Target
@@ -120,7 +121,7 @@ class CpuTarget(Target):
 
     def python_entry(
         self, function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64],
-        under_way: ctypes.c_int64, name: str,
+        under_way: Counts, name: str,
     ) -> Any:  # fmt: skip
         return python_way.python_entry(function, otherwise, calls, stops, under_way, name)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.support import native_call_log
+from jitlab.support.direct_calls import Counts
 from jitlab.support.lazy import made_once
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.target import LARGEST_SIZE, PlainCall
@@ -23,17 +24,17 @@ from .argument_code import DESCR, DIMS, NDIM
 from .code_lines import BYTES, HEAD, ITEMS
 from .entry import builtin, defined, layout_is_known
 
-#: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the count of calls
-#: under way, of the types that are looked into; of the word that says whether somebody takes notes, of that of the block they
-#: go to, of the clock, of what a full block is handed to and of the variable that has the cell's name; how many kinds of calls
-#: follow, and where they begin.
+#: Words of the table, in eights of a byte: addresses of words that send a call on when they are not 0, of the counts of calls
+#: under way and ended, of the types that are looked into; of the word that says whether somebody takes notes, of that of the
+#: block they go to, of the clock, of what a full block is handed to and of the variable that has the cell's name; how many
+#: kinds of calls follow, and where they begin.
 BUSY, OFF, UNDER_WAY, NDARRAY, LIST, TUPLE, DICT, STR, INT, WATCHED, BLOCK, CLOCK, FULL, CELL, KINDS, FIRST = (
     8 * n for n in range(16)
 )
 
 
 def python_entry(
-    function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64], under_way: ctypes.c_int64,
+    function: Any, otherwise: Any, calls: Sequence[PlainCall], stops: Sequence[ctypes.c_int64], under_way: Counts,
     name: str,
 ) -> Any:  # fmt: skip
     """A builtin function that calls `function` with the same arguments where the call is one of `calls`, else `otherwise`; None
@@ -247,6 +248,7 @@ same.name:
 found:
   {at("function", "%self", ITEMS)}
   {at("count.at", "%table", UNDER_WAY)}
+  %ended.count = getelementptr i64, ptr %count.at, i64 1
   %is.watched = icmp ne i64 %watched, 0
   br i1 %is.watched, label %watch, label %run
 watch:
@@ -289,6 +291,9 @@ note:
   %noted.now = load i64, ptr %count.at
   %noted.less = sub i64 %noted.now, 1
   store i64 %noted.less, ptr %count.at
+  %noted.ended = load i64, ptr %ended.count
+  %noted.ended.more = add i64 %noted.ended, 1
+  store i64 %noted.ended.more, ptr %ended.count
   {time.format("ended")}
   call void @PyErr_Fetch(ptr %error.type, ptr %error.value, ptr %error.trace)
   {at("variable", "%table", CELL)}
@@ -338,6 +343,9 @@ run:
   %now = load i64, ptr %count.at
   %less.now = sub i64 %now, 1
   store i64 %less.now, ptr %count.at
+  %ended.now = load i64, ptr %ended.count
+  %ended.more = add i64 %ended.now, 1
+  store i64 %ended.more, ptr %ended.count
   ret ptr %result
 slow:
   {at("otherwise", "%self", ITEMS + 8)}
