@@ -80,25 +80,35 @@ class Replaced(Tally):
 
 @dataclass
 class Sampled(Tally):
-    """Single calls are kept too, and when the last one was."""
+    """Single calls are kept too, and when the last one was. Of clusters the time is that in which the process worked."""
 
     samples: Samples = field(default_factory=Samples)
+    stolen_ns: int = 0  # for which other programs had the processor meanwhile
     last_ns: int = 0
     first_ns: tuple[int, int] | None = None  # when the first one began and ended
 
     def add_call(self, event: Any, kernels_ns: tuple[int, ...] = ()) -> None:
         self.first_ns = self.first_ns or (event.start_ns, event.start_ns + event.duration_ns)
-        self.add(event.duration_ns, kernels_ns)
+        work = event.work_ns if isinstance(event, events.ClusterRan) and not event.launched else event.duration_ns
+        if work < event.duration_ns:
+            self.stolen_ns += event.duration_ns - work
+            kernels_ns = tuple(ns * work // event.duration_ns for ns in kernels_ns)
+        self.add(work, kernels_ns)
         self.samples.add(event.work_ns if isinstance(event, events.WorkEvent) else event.duration_ns)
         self.last_ns = event.start_ns
 
     def add_calls(self, starts: Any, durations: Any, kernels_ns: Any = None, work: Any = None) -> None:
         """Many calls at once: arrays of nanoseconds, a number a call; of kernels (calls, kernels). `work`: without the time for
         which other programs had the processor."""
+        work = durations if work is None else work
+        stolen = int(durations.sum() - work.sum())
+        if stolen and kernels_ns is not None:
+            kernels_ns = (kernels_ns * (work / np.maximum(durations, 1))[:, None]).astype(np.int64)
+        self.stolen_ns += stolen
         of_kernels = kernels_ns.sum(axis=0).tolist() if kernels_ns is not None and kernels_ns.any() else ()
         self.first_ns = self.first_ns or (int(starts[0]), int(starts[0] + durations[0]))
-        self.add(int(durations.sum()), of_kernels, len(durations))
-        self.samples.extend(durations if work is None else work)
+        self.add(int(work.sum()), of_kernels, len(durations))
+        self.samples.extend(work)
         self.last_ns = max(self.last_ns, int(starts[-1]))
 
 
@@ -225,6 +235,11 @@ class Recording:
     def work_ns(self) -> int:
         """Of launches and host operations."""
         return sum(tally.ns for tally in (*self.clusters.values(), *self.host.values()))
+
+    @property
+    def stolen_ns(self) -> int:
+        """Within launches, for which other programs had the processor."""
+        return sum(tally.stolen_ns for tally in self.clusters.values())
 
     def fingerprint(self, of: Callable[..., str], plan: dict[str, Any], *names: str) -> str:
         """Of a plan (or a cluster of it), made once: reports of a cell that runs are many. Clusters' names are unique."""

@@ -29,7 +29,7 @@ async function savedPage({ page }: Lab, notebook: string): Promise<string> {
 test('a compiled cell has one line below it, which opens the panel there', async ({ lab }) => {
   await ready(lab);
   await expect(badge(lab, 'compiled')).toHaveText(
-    /^[\d.]+ m?s this run(: [\w., µ]+)?\d+\/\d+ compiled\d+ kernels?1 by NumPy$/
+    /^[\d.]+ m?s this run(: [\w., µ;%]+)?\d+\/\d+ compiled\d+ kernels?1 by NumPy$/
   );
   await expect(badge(lab, 'plain')).toHaveCount(0);
   await lab.select('plain');

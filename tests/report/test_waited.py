@@ -1,6 +1,7 @@
 """What the user waited for stands first: the run by the clock with its parts, what later runs take, when compiling has paid."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +75,53 @@ def test_what_is_neither_work_nor_pythons_is_copies_waiting_and_jitlabs_own(copi
         copied_ns=copied * 10**9, idle_ns=idle if idle is None else idle * 10**9, away_ns=away * 10**9, is_captured=captured
     )
     assert made._around(recording, 10.0, alone) == parts
+
+
+@pytest.mark.parametrize("share, said", [(None, ""), (0.24, ""), (0.6, "; other programs took 60 % of the processors meanwhile")])
+def test_a_run_says_without_a_comparison_that_others_had_the_processors(share, said):
+    recording = samples.recorded(samples.softmax_events(compare=False), samples.cell())
+    recording.run_ns, recording.others = 100_000_000, share
+    told = recording.report().verdict["waited"]
+    assert told["text"] == f"100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python{said}"
+    assert told.get("others") == share
+
+
+def test_where_the_comparison_says_that_others_had_the_processors_it_is_not_said_twice():
+    recording = samples.recorded(samples.softmax_events(compare=False), samples.cell())
+    recording.run_ns, recording.others = 100_000_000, 0.6
+    measured = dict(numpy_ns=(40_000_000,) * 3, compiled_ns=(10_000_000,) * 3, largest_error=0.0, others=0.7)
+    recording.listen(events.Compared(**measured))
+    assert f"{recording.report()}".count("of the processors meanwhile") == 1
+
+
+def test_what_other_programs_had_within_launches_is_waiting_and_no_work_of_clusters_kernels_or_lines():
+    plain = of(run_ns=100_000_000).to_json()
+    happened = list(samples.softmax_events(compare=False))
+    stolen = 0
+    for n, event in enumerate(happened):
+        if isinstance(event, events.ClusterRan):  # the process had a processor in a quarter of the time
+            stolen += event.duration_ns - event.duration_ns // 4
+            happened[n] = replace(event, process_ns=event.duration_ns // 4, thread_ns=event.duration_ns // 4)
+    recording = samples.recorded(happened, samples.cell())
+    recording.run_ns = 100_000_000
+    report = recording.report().to_json()
+    told, before = report["verdict"]["waited"], plain["verdict"]["waited"]
+    assert stolen and told["waiting"] == stolen / 1e9 and "ms waiting for a processor" in told["text"]
+    assert told["work"] == pytest.approx(before["work"] - stolen / 1e9)
+    assert told["work"] + told["waiting"] == pytest.approx(before["work"]) and told["python"] == pytest.approx(before["python"])
+    for now, then in zip(report["clusters"] + report["kernels"], plain["clusters"] + plain["kernels"], strict=True):
+        assert now["seconds"] == pytest.approx(then["seconds"] / 4, rel=0.01)
+
+
+def test_many_calls_at_once_count_as_single_ones():
+    one, many = Sampled(), Sampled()
+    durations, work, kernels = np.array([1000, 3000]), np.array([250, 3000]), np.array([[600, 400], [3000, 0]])
+    many.add_calls(np.array([0, 5000]), durations, kernels, work)
+    for start, (duration, process, times) in zip((0, 5000), zip(durations, work, kernels, strict=True), strict=True):
+        about = dict(function="f", trace=1, cluster="cluster_0", start_ns=start, thread_ns=int(process))
+        ran = events.ClusterRan(duration_ns=int(duration), process_ns=int(process), **about)
+        one.add_call(ran, tuple(times.tolist()))
+    assert (one.ns, one.stolen_ns, one.kernels_ns) == (many.ns, many.stolen_ns, many.kernels_ns) == (3250, 750, [3150, 100])
 
 
 def test_a_run_that_goes_on_says_nothing_yet():

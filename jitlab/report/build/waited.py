@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.messages import Message, text, units
-from jitlab.report.speed import times
+from jitlab.report.speed import BUSY, times
 from jitlab.targets.devices import target_of
 
 if TYPE_CHECKING:
@@ -37,14 +37,21 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     compiling = max(compiling, recording.captures_ns / 1e9)  # with captures that came to nothing
     if not (work or compiling or data["statements"] or data["as_python"]):
         return None
-    rest = max(0.0, seconds - work - compiling)
+    stolen = min(recording.stolen_ns / 1e9, max(0.0, seconds - work - compiling))
+    rest = max(0.0, seconds - work - compiling - stolen)
     by_python = sum(entry["seconds"] for entry in (*data["statements"], *data["as_python"]))
     called = sum(tally.ns for tally in recording.functions.values()) / 1e9  # work and all in calls of compiled functions
-    around = min(max(0.0, called - work - compiling - by_python), rest)
+    around = min(max(0.0, called - work - compiling - by_python - stolen), rest)
     python = min(by_python, rest) if recording.is_captured else rest - around
     result: Json = {"seconds": seconds, "work": work, "compiling": compiling, "python": python}
     result |= _around(recording, rest - python, is_alone=not compiling and not by_python)
+    if stolen:
+        result["waiting"] = stolen + result.get("waiting", 0.0)
     said = _this_run(result)
+    if recording.others is not None:
+        result["others"] = round(recording.others, 3)
+        if recording.others >= BUSY and ((speed or {}).get("others") or 0.0) < BUSY:  # else it is said beside the factor
+            said += f"; {text('speed.busy', share=recording.others)}"
     if recording.measuring_ns >= PART_FELT * recording.run_ns:
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"
