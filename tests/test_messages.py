@@ -122,7 +122,7 @@ def test_each_message_of_the_table_is_made_somewhere(group):
 def test_a_text_is_filled_with_names_numbers_and_units():
     assert str(Message("fix.same_rank", {"path": "x{y}"})) == "Give x{y} the same number of axes each time."
     said = messages.text("next.host_share", op="ArgSort", seconds=0.0021, share=0.25)
-    assert said == f"ArgSort is left to NumPy, {units.duration(0.0021)} (25 % of the run)"
+    assert said == f"ArgSort is left to NumPy, {units.duration(0.0021)} (25 % of the work)"
     done = Message("done.array", {"names": "`k`"})
     text = "Once: `k` was a number before, an array from now on. Nothing to fix."
     assert done.to_json() == {"code": "array", "args": {"names": "`k`"}, "text": text}

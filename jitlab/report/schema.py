@@ -167,8 +167,7 @@ class Waited(Record):
     python: Seconds  #: of statements and calls that Python ran; where jitlab does not run the statements, of the rest
     overhead: Seconds  #: of what jitlab did around the statements of a cell, besides the next two
     copying: Seconds | None = None  #: of copies of arguments that lay in memory as no code is for
-    waiting: Seconds | None = None  #: while other threads or programs had the processor: between launches, and other programs within
-    others: Measured[Share | None] = None  #: of the processors, that other programs took meanwhile, where that is known
+    waiting: Seconds | None = None  #: while others had the processor: threads or programs between launches, programs within
     measuring: Seconds | None = None  #: besides, after the run, for a comparison, a check or a timing
     next: Seconds | None = None  #: of a later run's compiled part, where that was measured
     pays: Message | None = None  #: after how many runs the compiling has paid for itself; null: nobody knows

@@ -15,7 +15,7 @@ def test_then_is_what_cost_the_most_after_the_next():
     data["fallbacks"][0]["seconds"] = 0.002
     cure, host = things_to_do(data, 0.02)
     assert cure == data["verdict"]["next"]
-    assert host["text"] == "ArgPartition is left to NumPy, 2.0 ms (10 % of the run)"
+    assert host["text"] == "ArgPartition is left to NumPy, 2.0 ms (10 % of the work)"
     assert things_to_do({**data, "fallbacks": []}, 0.02) == [cure]
     assert samples.softmax_report(retraces=0).verdict["then"] is None
 

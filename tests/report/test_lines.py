@@ -64,7 +64,7 @@ def made(**changes):
 
 
 def test_what_is_slowest_says_all_its_lines():
-    assert in_words(slowest(made())) == "lines 4, 7 and 9 (one kernel), 6.0 ms, 75 % of the time"
+    assert in_words(slowest(made())) == "lines 4, 7 and 9 (one kernel), 6.0 ms, 75 % of the work"
     costs = {line.line: line.cost for line in line_costs(made())}
     assert costs == {
         1: "", 2: "Python 1.0 ms", 3: "", 4: "k0 6.0 ms, lines 4, 7 and 9", 5: "", 6: "", 7: "k0 with line 4", 8: "host 1.0 ms",

@@ -100,7 +100,7 @@ def test_next_is_the_retraces_when_they_cost_most(report):
 
 def test_next_is_the_host_operation_when_that_costs_most():
     suggestion = samples.softmax_report(retraces=0).verdict["next"]
-    assert suggestion["text"] == "ArgPartition is left to NumPy, 0.94 ms (10 % of the run)"
+    assert suggestion["text"] == "ArgPartition is left to NumPy, 0.94 ms (10 % of the work)"
     assert (suggestion["section"], suggestion["advice"]) == ("clusters", "host_share")
 
 

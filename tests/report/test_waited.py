@@ -77,13 +77,13 @@ def test_what_is_neither_work_nor_pythons_is_copies_waiting_and_jitlabs_own(copi
     assert made._around(recording, 10.0, alone) == parts
 
 
-@pytest.mark.parametrize("share, said", [(None, ""), (0.24, ""), (0.6, "; other programs took 60 % of the processors meanwhile")])
-def test_a_run_says_without_a_comparison_that_others_had_the_processors(share, said):
+@pytest.mark.parametrize("share, taken", [(None, ""), (0.24, ""), (0.6, "60 %")])
+def test_a_run_says_without_a_comparison_that_others_had_the_processors(share, taken):
+    said = f"; other programs took {taken} of the processors meanwhile" if taken else ""
     recording = samples.recorded(samples.softmax_events(compare=False), samples.cell())
     recording.run_ns, recording.others = 100_000_000, share
     told = recording.report().verdict["waited"]
     assert told["text"] == f"100 ms this run: 58.6 ms work, 20.6 ms tracing and compiling, 20.8 ms Python{said}"
-    assert told.get("others") == share
 
 
 def test_where_the_comparison_says_that_others_had_the_processors_it_is_not_said_twice():

@@ -14,7 +14,7 @@ from jitlab.report.render import wording
 
 Json = dict[str, Any]
 
-#: A host operation that takes less of the run is no advice.
+#: A host operation that takes less of what was timed is no advice.
 SHARE_FELT = 0.05
 #: From this share of a peak on a kernel that does all the work cannot be made much faster; nothing is said of times of which so
 #: much is of quick code.
@@ -28,7 +28,7 @@ BEYOND_CURE = {
 
 def things_to_do(data: Json, seconds: float | None) -> list[Json]:
     """Retraces that a change avoids and operations on the host, each thing once, what cost the most first: the first is what
-    to do next, the second what to do then."""
+    to do next, the second what to do then. `seconds`: of all that was timed in the run."""
     groups: dict[tuple[str, str], list[Json]] = {}
     for retrace in data["retraces"]:
         if not retrace["first"]:

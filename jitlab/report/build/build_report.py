@@ -557,7 +557,9 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     numpy_seconds = None
     if recording.compared is not None:
         seconds, numpy_seconds = speeds.seconds_of(recording.compared)
-    suggestions = things_to_do({**data, "fallbacks": [f for f in data["fallbacks"] if f["plan"] not in gone]}, seconds)
+    seconds_by_python = sum(statement["seconds"] for statement in data["statements"])
+    whole = seconds_by_python + sum(tally.ns for tally in ran) / 1e9  # of this run, as its parts are
+    suggestions = things_to_do({**data, "fallbacks": [f for f in data["fallbacks"] if f["plan"] not in gone]}, whole)
     if gone and (split := splits.split(recording, data)) is not None:
         suggestions.insert(0, split)
     plain = None if data["retraces"] else recording.plain
@@ -573,8 +575,6 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     }  # fmt: skip
     if (measured := recording.compared or recording.compared_before) is not None:
         result["speed"] = speeds.speed(measured)
-    seconds_by_python = sum(statement["seconds"] for statement in data["statements"])
-    whole = seconds_by_python + sum(tally.ns for tally in ran) / 1e9
     if data["statements"]:
         result["statements"] = len(data["statements"])  # however quick they were in this run
         if seconds_by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole):

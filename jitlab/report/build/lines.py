@@ -138,8 +138,8 @@ def where_text(places: Iterable[Place], home: str) -> str:
 
 
 def in_words(found: Mapping[str, Any]) -> str:
-    """ "lines 4–9 (one kernel), 5.3 ms, 54 % of the time"."""
-    share = f", {units.percent(found['share'])} of the time" if found["share"] < 0.995 else ""
+    """ "lines 4–9 (one kernel), 5.3 ms, 54 % of the work"."""
+    share = f", {units.percent(found['share'])} of the work" if found["share"] < 0.995 else ""
     return f"{found['text']}, {units.duration(found['seconds'])}{share}"
 
 

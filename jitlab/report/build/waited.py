@@ -48,10 +48,8 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     if stolen:
         result["waiting"] = stolen + result.get("waiting", 0.0)
     said = _this_run(result)
-    if recording.others is not None:
-        result["others"] = round(recording.others, 3)
-        if recording.others >= BUSY and ((speed or {}).get("others") or 0.0) < BUSY:  # else it is said beside the factor
-            said += f"; {text('speed.busy', share=recording.others)}"
+    if (recording.others or 0.0) >= BUSY > ((speed or {}).get("others") or 0.0):  # else it is said beside the factor
+        said += f"; {text('speed.busy', share=recording.others)}"
     if recording.measuring_ns >= PART_FELT * recording.run_ns:
         result["measuring"] = recording.measuring_ns / 1e9
         said += f"; {text('waited.measuring', seconds=result['measuring'])}"

@@ -33,9 +33,9 @@ export function bytes(count: number): string {
   return `${count.toFixed(0)} B`;
 }
 
-/** ", 54 % of the time"; of nearly all of it nothing. */
+/** ", 54 % of the work"; of nearly all of it nothing. */
 export function shareText(share: number): string {
-  return share < 0.995 ? `, ${percent(share)} of the time` : '';
+  return share < 0.995 ? `, ${percent(share)} of the work` : '';
 }
 
 export function percent(part: number): string {

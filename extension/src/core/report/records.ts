@@ -37,8 +37,7 @@ export const readSpeed = (v: Json) => ({ text: text(v.text), note: text(v.note),
   });
 export const readWaited = (v: Json) => ({ text: text(v.text), /** seconds */ seconds: amount(v.seconds),
   /** seconds */ work: amount(v.work), /** seconds */ python: amount(v.python),
-  /** seconds */ waiting: number(v.waiting), /** share */ others: number(v.others),
-  /** seconds */ next: number(v.next), pays: maybe(v.pays, readMessage) });
+  /** seconds */ waiting: number(v.waiting), /** seconds */ next: number(v.next), pays: maybe(v.pays, readMessage) });
 export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
 export const readSettled = (v: Json) => ({ text: text(v.text), short: text(v.short) });
 export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds), text: text(v.text) });

@@ -1,6 +1,6 @@
 import { flowOf } from '../clusters/flow';
 import { h, icon } from '../../base/dom';
-import { duration, percent, some } from '../../base/format';
+import { duration, shareText, some } from '../../base/format';
 import type { KernelAccess } from '../../report/kernel';
 import { lineId } from '../../report/links';
 import type { Report } from '../../report/report';
@@ -43,12 +43,12 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     const title =
       kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
-        : 'The slowest of all that was timed, and its part of the time';
+        : 'The slowest of all that was timed, and its part of it';
     return h(
       'button.jl-fact',
       { title, onclick: () => pin(lineId(file, lines[0] ?? 0)) },
       icon('clock'),
-      share < 0.995 ? `${said}, ${percent(share)}` : said
+      said + shareText(share)
     );
   },
   moved: (text, jump) => {
