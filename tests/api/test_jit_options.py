@@ -1,11 +1,14 @@
 """The arguments of `jit` are checked when it decorates, in the contract's order and with its words."""
 
+import inspect
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.api.functions.jit_options import ARGUMENTS
 from jitlab.compat import mindspore
 
 
@@ -77,6 +80,25 @@ def test_an_unknown_option_is_ignored_with_a_warning():
     with pytest.warns(UserWarning, match="is not recognized"):
         jitted = jl.jit(add, faster=True)
     assert jitted(1.0, 2.0) == 3.0
+
+
+@pytest.mark.parametrize("decorator", [jl.jit, mindspore.jit], ids=["jitlab", "mindspore"])
+@pytest.mark.parametrize("wrong, near", [("fullgrpah", "fullgraph"), ("exec_ordr", "exec_order"), ("devcie", "device")])
+def test_a_misspelt_option_is_told_at_the_users_line_with_the_one_that_is_near(decorator, wrong, near):
+    line = sys._getframe().f_lineno + 2
+    with pytest.warns(UserWarning, match=f"'{wrong}' is not recognized: did you mean {near}") as told:
+        decorator(**{wrong: True})(add)
+    assert [(warning.filename, warning.lineno) for warning in told] == [(__file__, line)]
+
+
+def test_what_is_like_no_option_gets_no_guess():
+    with pytest.warns(UserWarning, match="'zzz' is not recognized: it has no effect"):
+        jl.jit(add, zzz=1)
+
+
+def test_every_argument_of_jit_may_be_meant():
+    own = [p.name for p in inspect.signature(jl.jit).parameters.values() if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
+    assert list(ARGUMENTS) == own
 
 
 @pytest.mark.parametrize("name", ["mode", "input_signature", "jit_config", "compile_once"])

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
+from jitlab.capture.positions import PACKAGE
 from jitlab.support.later import Later
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.devices import placement
 
+difflib = Later("difflib")
 json = Later("json")
 
 CAPTURE_MODES = ("ast", "bytecode", "trace")
 JIT_LEVELS = ("O0", "O1")
+ARGUMENTS = ("capture_mode", "jit_level", "dynamic", "fullgraph", "backend", "device")
 BACKENDS = ("", "ms_backend", "GE")
 
 #: Options that are accepted and checked, and select nothing here.
@@ -73,24 +77,36 @@ def checked(
     taken = {}
     for name, value in options.items():
         if name in _DEPRECATED:
-            warnings.warn(f"For 'jit', the argument '{name}' has been deprecated: it has no effect.", stacklevel=4)
+            _warn(f"For 'jit', the argument '{name}' has been deprecated: it has no effect.")
             continue
         _json(name, value)
         check = _CHECKS.get(name)
         if check is None:
-            warnings.warn(f"For 'jit(options)', the option '{name}' is not recognized: it has no effect.", stacklevel=4)
+            _warn(f"For 'jit(options)', the option '{name}' is not recognized: {_meant(name)}it has no effect.")
             continue
         check(name, value)
         if backend and backend in BACKENDS and backend != _BACKEND_OF[name]:
-            warnings.warn(
+            _warn(
                 f"For 'jit(options)', the option '{name}' is only support backend '{_BACKEND_OF[name]}', but the backend is"
-                f" '{backend}': it has no effect.",
-                stacklevel=4,
+                f" '{backend}': it has no effect."
             )
             continue
         taken[name] = value
     made = JitOptions(capture_mode, jit_level, dynamic, fullgraph, backend, taken.pop("exec_order", ""), placed, taken)
     return PLAIN if made == PLAIN else made
+
+
+def _warn(text: str) -> None:
+    """A warning at the user's line, whichever decorator it is that has asked."""
+    frame, level = sys._getframe(), 1
+    while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
+
+
+def _meant(name: str) -> str:
+    near = difflib.get_close_matches(name, [*ARGUMENTS, *_CHECKS], 1)
+    return f"did you mean {near[0]}? As it stands, " if near else ""
 
 
 def check_backend(name: str) -> None:
