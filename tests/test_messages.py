@@ -221,3 +221,8 @@ def test_the_contracts_names_are_for_who_uses_them(said, own, monkeypatch):
     assert messages.by_contract(said) == own
     monkeypatch.setattr(messages.message, "_CONTRACT", "jitlab.messages")  # a module that is loaded
     assert messages.by_contract(said) == said
+
+
+@pytest.mark.parametrize("keyword", ["assert", "import", "with"])
+def test_a_statement_is_named_without_an_article_that_would_have_to_fit_it(keyword):
+    assert messages.text("refused.keyword", keyword=keyword) == f"the statement `{keyword}` cannot be compiled"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from jitlab.ir import Node, told, told_node
 from jitlab.ops.control_flow import Loop
+from jitlab.ops.layout.indexing import Scatter
+from jitlab.ops.layout.views import Update
 
 from .block import is_control, overwritten
 
@@ -45,7 +48,10 @@ def _carried(node: Node) -> str | None:
     """The variable of a loop that the node is a result of."""
     if node.op.name != "Item" or not isinstance(node.inputs[0].op, Loop):
         return None
-    return str(node.inputs[0].op.body.parameters[node.op.index].name)
+    loop, at = node.inputs[0], node.op.index
+    end, known = loop.op.body.outputs[at], str(loop.op.body.parameters[at].name)
+    own = _assigned(end) if loop.inputs[at].name == known and not end.within else ""  # else a variable's name
+    return _written(end) or own or known
 
 
 def _made_in(node: Node) -> str | None:
@@ -66,4 +72,18 @@ def _changed(node: Node) -> str | None:
         if base is None:
             return _carried(seen)
         seen = base
-    return seen.name if seen is not node else None
+    return _written(node) or seen.name if seen is not node else None
+
+
+def _written(node: Node) -> str:
+    """The name that an array is changed under, `C` of `C[k] = …` and of `C += …`: of a copy that nothing else is made of
+    (`C = C0.copy()`) the graph has the copied array alone. "" where a helper changes it, by a name of its own."""
+    if not isinstance(node.op, (Update, Scatter)) or node.within:
+        return ""
+    found = re.match(r"(\w+)\[", node.called)
+    return found[1] if found else "" if node.called else _assigned(node.inputs[1])
+
+
+def _assigned(node: Node) -> str:
+    """The name that its value is assigned to."""
+    return node.called if node.called.isidentifier() else ""

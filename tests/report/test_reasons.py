@@ -76,6 +76,48 @@ def test_what_is_changed_in_place_is_the_reason_where_the_same_value_in_new_memo
     assert not anew.boundaries
 
 
+def moved_centres(points, start):
+    C = start.copy()
+    for _ in range(15):
+        nearest = ((points[:, None] - C[None]) ** 2).sum(axis=2).argmin(axis=1)
+        for k in range(4):
+            here = (nearest == k)[:, None]
+            C[k] = np.where(here, points, 0).sum(axis=0) / here.sum()
+    return C
+
+
+def copy_in_turns(x):
+    z = x.copy()
+    for _ in range(20):
+        z -= z.max(axis=1, keepdims=True)
+        z += np.exp(z).sum(axis=1, keepdims=True)
+    return z.sum()
+
+
+def copy_changed(x, v):
+    y = x.copy()
+    y[1:] = v[1:] * 2
+    return y, np.exp(y).sum()
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "own"),
+    [
+        (moved_centres, (np.random.default_rng(1).random((200, 2)), np.random.default_rng(1).random((4, 2))), "C"),
+        (copy_in_turns, (X,), "z"),
+        (copy_changed, (X[0], X[0]), "y"),
+    ],
+)
+def test_a_copy_that_is_changed_has_its_own_name_and_not_that_of_the_argument_it_is_of(program, arguments, own):
+    before = [argument.copy() for argument in arguments]
+    text = str(jl.explain(jl.jit(program), *arguments))
+    joined = re.sub(r"\s+", " ", text)
+    told = re.findall(r"`(\w+)` (?:is written in place|is changed in place|comes from a separate loop)", joined)
+    assert told and {*told} == {own}
+    for argument, was in zip(arguments, before, strict=True):
+        np.testing.assert_array_equal(argument, was)
+
+
 # ---- order: the lines stand in another one, and nothing else is changed
 
 
