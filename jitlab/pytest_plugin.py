@@ -86,7 +86,8 @@ def expectations_of(item: pytest.Item) -> Expectations | None:
     try:
         return Expectations(limits, fused)
     except OptionError as error:
-        pytest.fail(f"@pytest.mark.jitlab: {error}", pytrace=False)
+        wrong = str(error)
+    pytest.fail(f"@pytest.mark.jitlab: {wrong}", pytrace=False)  # with no error before it, which pytest would show, too
 
 
 def most_retraces(config: pytest.Config) -> int | None:

@@ -146,6 +146,28 @@ def test_a_word_that_is_none_is_refused(session, mark, says):
     result = session(f"@pytest.mark.jitlab({mark})\ndef test_it():\n    pass\n")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([says])
+    shown = result.stdout.str().split("short test summary")[0]
+    assert "During handling" not in shown and shown.count(says.strip("*")) == 1
+
+
+def test_what_is_not_as_expected_is_told_at_the_tests_line_alone(session):
+    result = session("""
+def test_block(jitlab_expect):
+    with jitlab_expect(retraces=5):
+        scale(x, 2.0)
+
+@jl.expect(traces=7)
+def calls():
+    scale(x, 3.0)
+
+def test_decorated():
+    calls()
+    calls()
+""")
+    result.assert_outcomes(failed=2)
+    shown = result.stdout.str().split("short test summary")[0]
+    assert "retraces: 0, expected 5" in shown and "expected 7" in shown
+    assert "expect.py" not in shown and "_expecting" not in shown and "def __exit__" not in shown
 
 
 @pytest.mark.parametrize("said, found", [(None, "model"), ("measure", "measure"), ("off", "off")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import _GeneratorContextManager, contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from fractions import Fraction
 from typing import Any, SupportsIndex
 
@@ -38,7 +38,7 @@ MOST_TOLD = 10
 
 
 @says_where
-def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> _GeneratorContextManager[None]:
+def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> Expecting:
     """A block that has to be compiled as the test says: an assertion about retraces, kernels, host operations and bytes.
 
     The limits are `retraces`, `traces`, `variants`, `clusters`, `kernels`, `fallbacks` (operations that NumPy ran),
@@ -62,14 +62,29 @@ def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsInde
         >>> with jl.expect(traces=1, kernels=1, fallbacks=0, bytes="<1 kB", fused=[("exp", "sum")]):
         ...     y = total(np.ones(8))
     """
-    return _expecting(Expectations(limits, () if fused is None else fused))
+    return Expecting(Expectations(limits, () if fused is None else fused))
 
 
-@contextmanager
-def _expecting(expectations: Expectations) -> Iterator[None]:
-    with planned() as recording:
-        yield
-    expectations.check(recording.report())
+class Expecting(ContextDecorator):
+    """The block, or the decorator of a function whose calls are such blocks. What is wrong is told at its line alone."""
+
+    def __init__(self, expectations: Expectations) -> None:
+        self.expectations = expectations
+        self._entered: list[tuple[AbstractContextManager[Recording], Recording]] = []
+
+    def _recreate_cm(self) -> Expecting:  # of a call of what it decorates
+        return Expecting(self.expectations)
+
+    def __enter__(self) -> None:
+        block = planned()
+        self._entered.append((block, block.__enter__()))
+
+    def __exit__(self, *error: Any) -> None:
+        __tracebackhide__ = True
+        block, recording = self._entered.pop()
+        block.__exit__(*error)
+        if error[0] is None:
+            self.expectations.check(recording.report())
 
 
 @contextmanager
