@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab import cli
+from jitlab import __main__ as cli
 from jitlab.compat import mindspore, tensorflow
 from jitlab.compat.aliases import Name
 from jitlab.notebook.magics.magics import JitMagics
@@ -45,7 +45,7 @@ def commands() -> str:
     _, parsers = cli.parsers()
     parts = [
         "# The jitlab command", "`jitlab lab` opens JupyterLab on the first lesson, and hands on what follows to it. The others"
-        " report on a program, and check it in a build.",
+        " report on a program, and check it in a build. `python -m jitlab` is the same command.",
     ]  # fmt: skip
     for name, parser in parsers.items():
         parts += [f"## jitlab {name}", fenced(parser.usage), options(parser)]

@@ -8,7 +8,7 @@ import sys
 import nbformat
 import pytest
 
-from jitlab import cli
+from jitlab import __main__ as cli
 from jitlab.config import config
 
 SCRIPT = """\
@@ -241,5 +241,5 @@ def test_a_baseline_that_cannot_be_written_is_said_before_anything_runs(script, 
 
 def test_a_script_that_closes_stdout_ends_with_a_sentence(script):
     path = script(SCRIPT + "import sys\nsys.stdout.close()\n")
-    done = subprocess.run([sys.executable, "-m", "jitlab.cli", "report", path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "jitlab", "report", path], capture_output=True, text=True)
     assert done.returncode == 2 and "can't be printed" in done.stderr and "Traceback" not in done.stderr

@@ -1,9 +1,10 @@
 import os
+import subprocess
 import sys
 
 import pytest
 
-from jitlab import cli
+from jitlab import __main__ as cli
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_an_installed_jitlab_opens_a_copy_of_its_tour_and_never_overwrites_it(mo
     installed.mkdir(parents=True)
     (installed / cli.TOUR).write_text("new")
     monkeypatch.setattr(cli.sysconfig, "get_path", lambda name: str(tmp_path / "prefix"))
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "site-packages" / "jitlab" / "cli.py"))
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "site-packages" / "jitlab" / "__main__.py"))
     monkeypatch.chdir(tmp_path)
     copy = cli.tour_notebook()
     assert (copy, copy.read_text()) == (tmp_path / "jitlab-tour" / cli.TOUR, "new")
@@ -75,3 +76,25 @@ def test_lab_without_jupyterlab_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 1
     assert 'pip install "jitlab[lab]"' in capsys.readouterr().err
+
+
+def test_the_package_runs_as_the_command_does(tmp_path):
+    (tmp_path / "small.py").write_text("print('ran')\n")
+    command = [sys.executable, "-m", "jitlab", "report"]
+    done = subprocess.run([*command, "small.py"], cwd=tmp_path, capture_output=True, text=True, env=_with_the_package())
+    assert done.returncode == 0 and done.stdout.startswith("ran"), done.stderr
+    done = subprocess.run([*command, "smal.py"], cwd=tmp_path, capture_output=True, text=True, env=_with_the_package())
+    assert done.returncode == 2 and done.stderr == "jitlab report: there is no script smal.py.\n  try: small.py\n"
+
+
+def test_a_file_that_is_like_none_is_looked_for_where_the_command_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for command in (["report", "none.py"], ["check", "not/there.ipynb", "--baseline", "b.json"]):
+        assert cli.main(command) == 2
+        assert capsys.readouterr().err.endswith(f"  try: a path from {tmp_path}\n")
+
+
+def _with_the_package():
+    """The environment of another process, which imports the package that is tested."""
+    folder = os.path.dirname(os.path.dirname(cli.__file__))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))}

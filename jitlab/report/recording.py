@@ -17,6 +17,7 @@ from jitlab import events
 from jitlab.api.settling import compiled_calls
 from jitlab.api.whatif.flip_verification import with_flips
 from jitlab.capture import says_where
+from jitlab.errors import BindingError
 from jitlab.ir import ClusterCode, Plan
 from jitlab.messages import Message
 from jitlab.support import locks
@@ -467,6 +468,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
         A Report; `print` shows it as text, a notebook as a picture.
 
     Raises:
+        BindingError: it is no function, but what one has given.
         Exception: what the call raises.
 
     Example:
@@ -474,6 +476,10 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
         >>> [kernel.name for kernel in report.kernels], report.fallbacks
         (['k0'], [])
     """
+    if not callable(function):
+        kind = "an array" if isinstance(function, np.ndarray) else f"of type {type(function).__name__}"
+        why, hint = f"its first argument is {kind}, which cannot be called", "jl.explain(f, x), not jl.explain(f(x))"
+        raise BindingError("jl.explain takes a function and its arguments.", why=why, hint=hint)
     with compiled_calls(), record() as recording:
         function(*args, **kwargs)
     if isinstance(getattr(function, "__func__", function), (FunctionType, BuiltinFunctionType, np.ufunc)):

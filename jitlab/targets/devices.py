@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .gpu_cuda.simulated_driver import SimulatedDriver
 
 gpu_target, gpu_driver = Later("jitlab.targets.gpu_cuda.gpu_target"), Later("jitlab.targets.gpu_cuda.cuda_driver")
+difflib = Later("difflib")
 gpu_peaks = Later("jitlab.targets.gpu_cuda.gpu_peaks")
 device_arrays = Later("jitlab.targets.gpu_cuda.device_array")
 
@@ -91,7 +92,9 @@ def placement(device: str | None) -> str:
     the default device. A GPU that is asked for has to be usable. AUTO: each trace is placed when it is compiled."""
     asked = config.device if device is None else device
     if not isinstance(asked, str) or asked not in PLACES:
-        raise OptionError(f"device={asked!r} cannot be", hint='"cpu", "gpu" or "auto"')
+        near = difflib.get_close_matches(str(asked).lower(), PLACES, 1)
+        hint = f'"{near[0]}"' if near else "leave it away: that is what jl.config.device says"
+        raise OptionError(f"There is no device={asked!r}.", why='it is "cpu", "gpu" or "auto"', hint=hint)
     if asked == PLACES[1]:
         gpu()
         return ON_GPU

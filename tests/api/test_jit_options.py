@@ -10,6 +10,7 @@ import pytest
 import jitlab as jl
 from jitlab.api.functions.jit_options import ARGUMENTS
 from jitlab.compat import mindspore
+from jitlab.errors import OptionError
 
 
 def add(x, y):
@@ -181,3 +182,13 @@ def test_the_default_level_fuses_and_that_of_mindspore_does_not():
     """The seed's default is O0."""
     assert jl.jit(add).options.jit_level == "O1"
     assert mindspore.jit(add).options.jit_level == "O0"
+
+
+@pytest.mark.parametrize("decorator", [jl.jit, jl.function], ids=["jit", "function"])
+def test_a_device_that_there_is_not_is_told_with_the_one_that_is_near_and_no_frames_of_jitlabs(decorator):
+    with pytest.raises(OptionError, match="try: \"gpu\"") as caught:
+        decorator(add, device="gpuu")
+    files = [entry.path for entry in caught.traceback if not entry.frame.f_locals.get("__tracebackhide__")]
+    assert {str(file) for file in files} == {__file__}
+    with pytest.raises(OptionError, match="leave it away"):
+        decorator(add, device="tpx")

@@ -11,7 +11,7 @@ import pytest
 import jitlab as jl
 from jitlab import TensorSpec
 from jitlab.compat import tensorflow as tf
-from jitlab.errors import InvalidArgumentError, UnexpectedOptionError
+from jitlab.errors import BindingError, InvalidArgumentError, UnexpectedOptionError
 
 
 def warnings_of(caplog):
@@ -154,6 +154,23 @@ def test_the_decorator():
         jl.function(fullgraph=True)
     assert str(error.value).split("\n")[0].endswith("'fullgraph': it belongs to jl.jit.")
     assert "try: jit_compile=True" in str(error.value) and "why:" not in str(error.value)
+
+
+def test_arguments_that_do_not_fit_are_told_with_those_that_are_taken():
+    long = np.ones(1000)
+
+    @jl.function
+    def f(x, k=long, *, q=0.5, **rest):
+        return x
+
+    with pytest.raises(BindingError) as error:
+        f(1, 2, 3)
+    assert str(error.value).endswith("\n  try: pass what it takes: (x, k=…, *, q=…, **rest)")
+    with pytest.raises(BindingError, match=r"try: pass what it takes: \(a, \*more, last\)"):
+        jl.function(lambda a, *more, last: a)(1)
+    concrete = jl.function(lambda x: x).get_concrete_function(jl.TensorSpec([2]))
+    with pytest.raises(BindingError, match="try: pass these, or call the function itself"):
+        concrete(1, 2, 3)
 
 
 def test_what_cannot_be_compiled():

@@ -101,6 +101,18 @@ def test_jit_on_captures_every_later_cell(shell, capsys):
     assert not reports(shell)
 
 
+@pytest.mark.parametrize(("line", "meant"), [("onn", "on"), ("of", "off"), ("ON", "on"), ("onn --level O0", "on")])
+def test_a_misspelt_switch_is_told_the_one_that_is_meant(shell, line, meant):
+    error = run(shell, f"%jit {line}", fine=False).error_in_exec
+    assert isinstance(error, OptionError) and f"Did you mean {meant}?" in str(error)
+
+
+def test_what_is_like_a_switch_and_a_name_is_an_expression(shell):
+    run(shell, "onn = 3")
+    assert run(shell, "%jit onn").result == 3 and run(shell, "%jit onn -1").result == 2
+    assert isinstance(run(shell, "%jit nothing_like_it", fine=False).error_in_exec, NameError)
+
+
 def test_jit_on_takes_options_and_leaves_other_magics_and_silent_requests_alone(shell, capsys):
     run(shell, "%jit on --level O0")
     run(shell, "a = np.tanh(x) * 2 + 1")

@@ -324,9 +324,23 @@ def test_help_lists_each_command_with_a_line(shell, capsys, asked):
 def test_a_wrong_command_is_told_the_one_that_is_near(shell):
     error = str(run(shell, "%jitlab explian", fine=False).error_in_exec)
     assert "%jitlab has no command explian. Did you mean explain?" in error and "try: %jitlab help, which" in error
+    error = str(run(shell, "%jitlab report", fine=False).error_in_exec)
+    assert "%jitlab has no command report. Did you mean explain?" in error
     error = str(run(shell, "%jitlab zzz", fine=False).error_in_exec)
     assert "why: the commands are status, explain, baseline, compare, export, clear" in error
     assert "status takes nothing else" in str(run(shell, "%jitlab status now", fine=False).error_in_exec)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("-n ten", "-n 10, or leave it away"), ("-r 0", "-r 10, or leave it away"), ("--device gpuu", "--device gpu"),
+        ("--device zzz", "--device cpu or --device gpu or --device auto"), ("--level o1", "--level O1"),
+    ],
+)  # fmt: skip
+def test_a_value_that_an_option_does_not_take_is_answered_with_one_that_it_takes(shell, line, hint):
+    error = str(run(shell, f"%%jit {line}\nx = 1", fine=False).error_in_exec)
+    assert f"\n  try: {hint}: %%jit [" in error and "x" not in shell.user_ns
 
 
 def test_jit_explains_itself_instead_of_running_the_cell(shell, capsys):

@@ -28,7 +28,7 @@ def surfaces(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     (folder / "program.py").write_text(PROGRAM.format(exponent=request.param))
     for ending in ("txt", "html", "svg", "json"):
-        asked = [sys.executable, "-m", "jitlab.cli", "report", "program.py", "-o", f"told.{ending}"]
+        asked = [sys.executable, "-m", "jitlab", "report", "program.py", "-o", f"told.{ending}"]
         subprocess.run(asked, cwd=folder, check=True, capture_output=True)
     told = {ending: (folder / f"told.{ending}").read_text() for ending in ("txt", "html", "svg", "json")}
     told["html"] = re.sub(r"<script.*?</script>", "", told["html"], flags=re.DOTALL)  # what it shows without one

@@ -3,6 +3,7 @@ import threading
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import report_samples as samples
 
 import jitlab as jl
@@ -118,3 +119,11 @@ def test_of_too_much_text_the_newest_stays(monkeypatch):
             function(np.ones(5))
     report = recording.report()
     assert list(recording.texts) == [report.clusters[-1].name]
+
+
+@pytest.mark.parametrize(("given", "kind"), [(np.ones(3), "an array"), (2.5, "of type float")])
+def test_what_a_function_has_given_is_not_explained_and_how_to_ask_is_said(given, kind):
+    with pytest.raises(TypeError) as error:
+        jl.explain(given)
+    why, hint = f"  why: its first argument is {kind}, which cannot be called", "  try: jl.explain(f, x), not jl.explain(f(x))"
+    assert str(error.value).split("\n")[1:] == [why, hint]

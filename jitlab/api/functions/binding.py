@@ -60,7 +60,7 @@ class Binder(Signature):
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise BindingError(f"{by_contract(PREFIX)} `{error}`") from None
+            raise BindingError(f"{by_contract(PREFIX)} `{error}`", hint=f"pass what it takes: {self._taken()}") from None
         if self.hinted:
             for name in self.hinted & set(bound.arguments):
                 bound.arguments[name] = self._as_hinted(name, bound.arguments[name])
@@ -84,6 +84,16 @@ class Binder(Signature):
     def function_type(self) -> FunctionType | None:
         """The one type of all calls when there is an input_signature."""
         return None if self.types is None else FunctionType(tuple(self.types[name] for name in self.names))
+
+    def _taken(self) -> str:
+        """The parameters as a call has them: `(x, k=…, *rest)`; what defaults are may be long."""
+        known: list[str] = []
+        for parameter in self.signature.parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in known):
+                known.append("*")
+            named = str(parameter.replace(default=parameter.empty, annotation=parameter.empty))  # with its stars
+            known.append(named if parameter.default is parameter.empty else f"{named}=…")
+        return f"({', '.join(known)})"
 
     # ---- input_signature
     def _checked(self, specs: Any) -> dict[str, TraceType]:

@@ -202,6 +202,7 @@ class ConcreteFunction:
                 raise BindingError(
                     f"{by_contract(PREFIX)} `{structured}`. Fallback to flat signature also failed due to: {flat}",
                     why=f"this trace takes ({takes})",
+                    hint="pass these, or call the function itself, which has a trace for each type",
                 ) from None
 
     def _structured(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

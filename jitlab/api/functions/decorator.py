@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from jitlab.capture import says_where
 from jitlab.errors import UnexpectedOptionError
 from jitlab.messages import by_contract
 
@@ -24,6 +25,7 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 
 
+@says_where
 def function(
     func: Callable[..., Any] | None = None, input_signature: Any = None, autograph: bool = True,
     jit_compile: bool | None = None, reduce_retracing: bool = False, experimental_implements: str | None = None,

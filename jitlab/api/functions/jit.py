@@ -7,7 +7,6 @@ import inspect
 import sys
 import time
 import types
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -50,6 +49,7 @@ from jitlab.capture import (
     record_call,
     refusal_error,
     refuse_syntax,
+    says_where,
     signature_key,
     spans,
 )
@@ -74,7 +74,7 @@ from jitlab.support.transactions import Whole
 from jitlab.targets.devices import default_target
 
 from .dispatch import inlined, remove
-from .jit_options import JitOptions, check_backend, checked
+from .jit_options import JitOptions, check_backend, checked, warn
 from .native_entry import MAX_ENTRIES, InFront, class_of, warm_up
 
 if TYPE_CHECKING:
@@ -792,6 +792,7 @@ def _with_origin(trace: CallTrace, change: Change) -> Change:
     return replace(change, cause=origin) if origin and change.cause not in BESIDE else change
 
 
+@says_where
 def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
     fullgraph: bool = False, backend: str = "", device: str | None = None, _kind: type[Jit] = Jit, **options: Any,
@@ -841,10 +842,10 @@ def jit(
 
 def _jitted(function: Any, options: JitOptions, kind: type[Jit]) -> Any:
     if isinstance(function, Jit):
-        warnings.warn(f"For 'jit', the function {function.name!r} is jitted already: the outer options hold.", stacklevel=3)
+        warn(f"For 'jit', the function {function.name!r} is jitted already: the outer options hold.")
         function = function.python_function
     if not _is_python(function):
-        warnings.warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.", stacklevel=3)
+        warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.")
         return function
     return (PathJit if options.capture_mode == "trace" else kind)(function, options)
 

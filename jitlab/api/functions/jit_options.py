@@ -77,16 +77,16 @@ def checked(
     taken = {}
     for name, value in options.items():
         if name in _DEPRECATED:
-            _warn(f"For 'jit', the argument '{name}' has been deprecated: it has no effect.")
+            warn(f"For 'jit', the argument '{name}' has been deprecated: it has no effect.")
             continue
         _json(name, value)
         check = _CHECKS.get(name)
         if check is None:
-            _warn(f"For 'jit(options)', the option '{name}' is not recognized: {_meant(name)}it has no effect.")
+            warn(f"For 'jit(options)', the option '{name}' is not recognized: {_meant(name)}it has no effect.")
             continue
         check(name, value)
         if backend and backend in BACKENDS and backend != _BACKEND_OF[name]:
-            _warn(
+            warn(
                 f"For 'jit(options)', the option '{name}' is only support backend '{_BACKEND_OF[name]}', but the backend is"
                 f" '{backend}': it has no effect."
             )
@@ -96,7 +96,7 @@ def checked(
     return PLAIN if made == PLAIN else made
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
     """A warning at the user's line, whichever decorator it is that has asked."""
     frame, level = sys._getframe(), 1
     while frame.f_code.co_filename.startswith(PACKAGE) and frame.f_back is not None:

@@ -277,7 +277,9 @@ class Function(Traces):
         try:
             key, leaves = key_of(values)
         except Foreign as foreign:
-            raise errors.BindingError(f"{by_contract(PREFIX)} `{foreign}, not an array`") from None
+            raise errors.BindingError(
+                f"{by_contract(PREFIX)} `{foreign}, not an array`", hint="np.asarray of it, or call the function itself"
+            ) from None
         started = time.perf_counter_ns() if events.active() else 0
         call = self._signature.call_form(values)
         try:

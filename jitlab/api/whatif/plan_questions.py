@@ -236,7 +236,7 @@ def _pairs(option: str, value: Any) -> tuple[Pair, ...]:
     except (TypeError, ValueError):
         pairs = ((None, None),)
     if not all(isinstance(name, str) for pair in pairs for name in pair):
-        raise OptionError(f'{option}={value!r} is no list of pairs, as in {option}=[("Exp", "Sum")]')
+        raise OptionError(f"{option}={value!r} is no list of pairs", hint=f'{option}=[("Exp", "Sum")]')
     return pairs
 
 

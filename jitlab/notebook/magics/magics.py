@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import json
 import linecache
@@ -48,6 +49,8 @@ from .running import HELP, KEPT, Runner, displayed, driven, is_timed, parts_of
 from .timing import whole_number
 
 T = TypeVar("T")
+SWITCHES = ("on", "off")  # of %jit
+MEANT = {"report": "explain", "show": "explain", "save": "export", "list": "status", "reset": "clear", "forget": "clear"}
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear", "help")
 OPTIONS_HINT = (
     "%%jit [--level O0|O1] [--device cpu|gpu] [--strict] [--compare [anew]] [--check] [--show PARTS] [-n N] [-r R] [-q] "
@@ -181,9 +184,19 @@ class JitMagics(Magics):
         if words == ["off"]:
             self.runner.always = None
             return None
+        if near := self._switch_meant(words):
+            what = f"%jit has no switch {words[0]}, and nothing is called so. Did you mean {near}?"
+            raise self._unknown(f"%jit {line}", f"{words[0]} is no name of the program", LINE_HINT, what)
         end = _end_of_options(line)
         options = self._options(line[:end], f"%jit {line}".strip())
         return self._expression(line[end:].strip().rstrip(";"), f"%jit {line}".strip(), options)
+
+    def _switch_meant(self, words: list[str]) -> str:
+        """Of a word that is no name and stands alone, or with options: `on` or `off` where it is like it, else ""."""
+        name = words[0] if words and all(word.startswith("-") for word in words[1:2]) else ""
+        if not name.isidentifier() or iskeyword(name) or name in self.ip.user_ns or hasattr(builtins, name):
+            return ""
+        return next(iter(get_close_matches(name.lower(), SWITCHES, 1)), "")
 
     def _expression(self, text: str, command: str, options: Any) -> Any:
         """The value of an expression, captured and run; its report is shown when the cell has ended."""
@@ -238,7 +251,7 @@ class JitMagics(Magics):
     def jitlab(self, line: str) -> None:
         """What jitlab recorded in this notebook.
 
-        %jitlab status                      a line for each cell: how much was compiled, how long it took
+        %jitlab status                      a line for each cell, of its newest run: how much was compiled, how long it took
         %jitlab explain [N]                 the report of In [N], else of the last cell
         %jitlab baseline [NAME]             keep the newest runs under a name; list the names
                  [--cell N]                 of In [N] alone
@@ -259,7 +272,7 @@ class JitMagics(Magics):
             return
         where = f"%jitlab {line}".strip()
         if command not in COMMANDS:
-            near = get_close_matches(command, COMMANDS, 1)
+            near = [MEANT[command]] if command in MEANT else get_close_matches(command, COMMANDS, 1)
             what = f"%jitlab has no command {command}." + (f" Did you mean {near[0]}?" if near else "")
             why = f"the commands are {', '.join(COMMANDS[:-1])}"
             raise self._unknown(where, why, "%jitlab help, which says what each does", what)
@@ -311,7 +324,7 @@ class JitMagics(Magics):
                 why = f"{options.output!r} is not a name"
             except ValueError as error:
                 why = str(error)
-        hint = LINE_HINT if command else OPTIONS_HINT
+        hint = _value_hint(why, line) + (LINE_HINT if command else OPTIONS_HINT)
         what = "An option has a value that it does not take." if is_value else _no_option(line, "%jit" if command else "%%jit")
         raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint, what)
 
@@ -330,7 +343,8 @@ class JitMagics(Magics):
     # ---- %jitlab
     def _status(self) -> str:
         session = self.session
-        panel = "no panel here" if session.link is None else "panel open" if session.link.attached else "panel not open"
+        panel = "panel open" if session.link is not None and session.link.attached else "panel not open"
+        panel = panel if session.link is not None else "the panel is JupyterLab's"
         lines = [f"jitlab {jitlab.__version__}: clustering {config.global_jit_level}, {panel}"]
         always = self.runner.always
         if always is not None:
@@ -396,6 +410,20 @@ def _no_option(line: str, magic: str) -> str:
         return f"{magic} has other options."
     near = get_close_matches(unknown, known, 1)
     return f"{magic} has no option {unknown}." + (f" Did you mean {near[0]}?" if near else "")
+
+
+def _value_hint(why: str, line: str) -> str:
+    """What to write instead of a value that an option does not take; "" where that is not known."""
+    found = re.match(r"argument (-[nr]|--level|--device)\b", why)
+    if found is None:
+        return ""
+    action = JitMagics.jit.parser._option_string_actions[found[1]]
+    if action.choices is None:
+        return f"{found[1]} 10, or leave it away: "
+    written = {str(choice).lower(): choice for choice in action.choices}
+    wrong = re.split(r"[\s=]+", line.partition(found[1])[2].lower())[1:2]
+    near = get_close_matches(wrong[0], written, 1) if wrong else []
+    return " or ".join(f"{found[1]} {choice}" for choice in ([written[near[0]]] if near else action.choices)) + ": "
 
 
 def _end_of_options(line: str) -> int:

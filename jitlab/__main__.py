@@ -1,8 +1,9 @@
-"""The `jitlab` command."""
+"""The `jitlab` command, `python -m jitlab`."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib.util
 import json
 import os
@@ -73,7 +74,7 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     if chosen.output and ending is None:
         return _complain(f"jitlab report: {chosen.output} ends with none of {', '.join(WRITERS)}.")
     if not Path(chosen.script).is_file():
-        return _complain(f"jitlab report: there is no script {chosen.script}.")
+        return _complain(f"jitlab report: there is no script {chosen.script}.{_from_here(chosen.script)}")
     output = Path(chosen.output).absolute() if chosen.output else Path()  # the script may change the folder
     report, status = run_script(chosen.script, arguments)
     if ending is None:
@@ -101,7 +102,7 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
     program, path = Path(chosen.program), Path(chosen.baseline)
     if not program.is_file():
-        return _complain(f"jitlab check: there is no program {program}.")
+        return _complain(f"jitlab check: there is no program {program}.{_from_here(program)}")
     if not path.exists() and not chosen.update:
         return _complain(f"jitlab check: there is no baseline {path}.\n  try: --update, which writes it")
     program, path = program.absolute(), path.absolute()  # the script may change the folder
@@ -151,6 +152,14 @@ def _unwritable(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     return "" if os.access(path if path.exists() else path.parent, os.W_OK) else "writing is not allowed there"
+
+
+def _from_here(path: str | Path) -> str:
+    """What to try where a file is missing: those in its folder that are called alike, else where one is looked for."""
+    folder = Path(path).parent
+    there = sorted(at.name for at in folder.iterdir() if at.suffix in (".py", ".ipynb")) if folder.is_dir() else []
+    near = difflib.get_close_matches(Path(path).name, there, 3)
+    return f"\n  try: {' or '.join(str(folder / name) for name in near) if near else f'a path from {Path.cwd()}'}"
 
 
 def _complain(text: str) -> int:
