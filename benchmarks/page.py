@@ -1,6 +1,6 @@
 """Writes the docs page of `benchmarks/run.py`: machine, figures and what stands behind them, from the files of its runs.
 
-    python -m benchmarks.page one.json [all.json] > docs/internals/benchmarks.md
+    python -m benchmarks.page one.json [all.json] > PAGE
 """
 
 from __future__ import annotations

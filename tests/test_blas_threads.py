@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jitlab.api.check.replaying import Took
-from jitlab.support import blas_threads as blas
-from jitlab.support.blas_threads import blas_threads, on_one_thread
+from jitlab.notebook.magics import blas_threads as blas
+from jitlab.notebook.magics.blas_threads import blas_threads, on_one_thread
 
 MS = 1_000_000
 

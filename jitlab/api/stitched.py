@@ -24,7 +24,7 @@ from jitlab.capture.rewrite import stitched_code
 from jitlab.capture.rewrite.body_code import Body
 from jitlab.capture.rewrite.piece_statements import Segment
 from jitlab.capture.rewrite.stitched_code import PieceAt, Unwritten
-from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed
+from jitlab.ir.plans.call_forms import CallForm, Fixed, Packed, ViewOf
 from jitlab.ops.random_draws import set_random_states
 from jitlab.runtime import Executable
 from jitlab.support import native_call_log
@@ -103,6 +103,8 @@ def _form(trace: PieceTrace, at: PieceAt, values: Sequence[Any], found: Sequence
     inputs = lookup.inputs_of(found)
     gives = [trace.told_of(build, lookup.leaf_of) for _, build in trace.outputs]
     whole = gives[0] if len(gives) == 1 else Packed(tuple, tuple(gives)) if gives else Fixed(())
+    if any(isinstance(given, ViewOf) for given in gives):
+        raise Undescribed("a view of another value that it gives")
     writes = tuple((inputs[n], output) for n, output in trace.writes)
     return CallForm(
         len(values), (), tuple(pair[0] for pair in pairs), inputs, whole, tuple(lookup.reads), described.distinct(), writes

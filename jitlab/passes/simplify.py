@@ -164,8 +164,10 @@ def _over_the_base(node: Node, found: tuple[Operation, Node]) -> Node:
 
 
 def forward_updates(graph: Graph) -> Graph:
-    """b = update(a, v at [1:]); b[1:] -> v. Not where parts beside it are read, too, as a stencil does: b lies in memory for
-    them, so that v would be kept twice."""
+    """b = update(a, v at [1:]); b[1:] -> v
+
+    Not where parts beside it are read, too, as a stencil does: b lies in memory for them, so that v would be kept twice.
+    """
     beside = {node.inputs[0].name for node in graph.nodes if _reads_beside(node)}
 
     def match(node: Node) -> Node | None:

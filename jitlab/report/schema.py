@@ -353,7 +353,7 @@ class Nest(Record, shown=True):
     lines: Lines  #: their numbers
 
 
-class GpuLaunch(Record):
+class GpuLaunch(Record, shown=True):
     """A part of a kernel as a GPU ran it; null where the driver did not say."""
 
     grid: tuple[Count, Count]  #: blocks along two axes

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary, ref
@@ -219,7 +218,8 @@ class Executable:
         if wait is not None and len(self.clustering.steps) == len(keys):  # what NumPy gives may lie in another way
             self._unfinished = keys
         whole = whole_plan(self.plan, lowerings)
-        whole.threads = partial(_threads_of, self._targets, lowerings)
+        if events.active():
+            whole.threads = _threads_of(self._targets, lowerings)
         vars(self.plan).update(vars(whole))
         if events.active():
             events.send(

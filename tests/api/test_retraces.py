@@ -326,8 +326,9 @@ def test_pieces_that_are_captured_again_are_in_the_ledger_in_the_report_and_in_a
     report = recording.report().to_json()
     again = [retrace for retrace in report["retraces"] if not retrace["first"]]
     pieces = {piece.site.line - first: piece for piece in tree.ledger.pieces.values()}
-    assert sum(piece.traces for piece in pieces.values()) == len(report["retraces"]) == 4 + len(again)
-    assert pieces[5].traces > 10 and f"{tree.ledger}".startswith(f"tree: {len(report['retraces'])} traces, ")
+    assert sum(piece.traces for piece in pieces.values()) == len(report["retraces"]) == 3 + len(again)
+    assert pieces[5].traces == 6  # then the loop is left to Python
+    assert f"{tree.ledger}".startswith(f"tree: {len(report['retraces'])} traces, ")
     assert f"test_retraces.py, line {first + 5}: {pieces[5].traces} traces, {pieces[5].calls} calls, " in f"{tree.ledger}"
     cure = "Give `s` one length each time, and leave what is not needed of it unused."
     message = caplog.records[0].getMessage()

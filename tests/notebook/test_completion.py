@@ -35,7 +35,7 @@ def offered(shell, text, end=""):
         ("%%jit --c", ["--compare", "--check"]),
         ("%%jit --level ", ["O0", "O1"]),
         ("%%jit --level=", ["O0", "O1"]),
-        ("%%jit --device ", ["cpu", "gpu"]),
+        ("%%jit --device ", ["cpu", "gpu", "auto"]),
         ("%%jit --level O0 ", [option for option in OPTIONS if option != "--level"]),
         ("%%jit --compare ", ["anew", *(option for option in OPTIONS if option != "--compare")]),
         ("%%jit --show ", ["graph", "retraces", "timeline", "verdict", "none"]),

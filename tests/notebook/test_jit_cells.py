@@ -15,13 +15,13 @@ from jitlab.api.check.replaying import Took, largest_error, op_by_op
 from jitlab.capture import NotReplayable
 from jitlab.config import config
 from jitlab.notebook.extension import session_of, unload_ipython_extension
+from jitlab.notebook.magics import blas_threads as blas
+from jitlab.notebook.magics.blas_threads import blas_threads
 from jitlab.notebook.magics.compare import Comparison
 from jitlab.notebook.magics.plain_cell import PlainCell
 from jitlab.notebook.magics.timing import Replays
 from jitlab.notebook.rpc.requests import answer
 from jitlab.report import MIME
-from jitlab.support import blas_threads as blas
-from jitlab.support.blas_threads import blas_threads
 from jitlab.support.limits import OutOfTimeError
 from tests.notebook.shells import new_shell
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -156,8 +156,9 @@ class Plan:
     placed: Message | None = None  # why it is on its device, where that was left to jitlab
     is_whole: bool = False  # its clusters are lowered: all of the above is there
     written: Written | None = None  # once it is whole
-    #: Of each kernel, on how many threads it may run, or why on one; None where that is not worth a word.
-    threads: Callable[[], Sequence[Message | None]] = tuple
+    #: Of each kernel, on how many threads it may run, or why on one, where somebody listened as it was made; None where that is
+    #: not worth a word.
+    threads: list[Message | None] = field(default_factory=list)
 
     @property
     def texts(self) -> dict[tuple[str, str], str]:

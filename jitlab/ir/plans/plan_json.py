@@ -23,7 +23,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md, without times, and `copies`."""
     sources = _sources(plan)
     kernels = [_kernel(k) for k in plan.kernels]
-    for made, said in zip(kernels, plan.threads(), strict=False):
+    for made, said in zip(kernels, plan.threads, strict=False):
         if said is not None:
             made["threads"] = said.to_json()
     return {

@@ -28,6 +28,7 @@ from jitlab.api.check.replaying import (
 from jitlab.config import config
 from jitlab.messages import text, units
 from jitlab.messages.escape import clean
+from jitlab.notebook.magics.blas_threads import blas_threads, on_one_thread
 from jitlab.ops.linear_algebra.linear_systems import MatrixLibrary
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.random_draws import States, random_states
@@ -36,7 +37,6 @@ from jitlab.report.load import Load
 from jitlab.report.render import wording
 from jitlab.report.speed import BUSY
 from jitlab.runtime import watching
-from jitlab.support.blas_threads import blas_threads, on_one_thread
 from jitlab.support.limits import OutOfTimeError
 
 from .plain_cell import PlainCell

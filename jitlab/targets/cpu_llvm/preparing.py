@@ -16,7 +16,9 @@ from jitlab.support.later import load
 from . import machine
 from .emit import codegen
 
-_WRITERS = f"{__package__}.emit.phase", f"{__package__}.emit.quick"  # with all that they stand on
+#: With all that they stand on; and what decides how many threads a launch may have.
+_WRITERS = f"{__package__}.emit.phase", f"{__package__}.emit.quick", f"{__package__}.threads.cut_phases"
+
 
 def _sources() -> None:
     """What finds anything on disk, where there is something."""

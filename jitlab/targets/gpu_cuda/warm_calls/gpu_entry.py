@@ -7,7 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitlab.ir import Graph, Node, plain
-from jitlab.ir.plans.call_forms import Again, ArrayOf, CallForm, GivingOut, NumberOf, leaves_of_form, outputs_of
+from jitlab.ir.plans.call_forms import (
+    Again,
+    ArrayOf,
+    CallForm,
+    GivingOut,
+    NumberOf,
+    ViewOf,
+    leaves_of_form,
+    outputs_of,
+    with_views,
+)
 from jitlab.targets.cpu_llvm.calls.code_lines import Code
 from jitlab.targets.cpu_llvm.calls.entry import CEntry, layout_is_known
 from jitlab.targets.cpu_llvm.calls.entry_code import Result, Warm
@@ -42,6 +52,10 @@ def gpu_entry(driver: Driver, graph: Graph, launchers: Sequence[Launcher], form:
     DeviceArrays, and its numbers have a value."""
     native = driver.native
     if native is None or form.writes or isinstance(form.gives, GivingOut) or not layout_is_known() or not slots_are_known():
+        return None
+    views: list[ViewOf] = []
+    with_views(form.gives, views.append)
+    if views:
         return None
     found = {leaf.leaf: leaf for leaf in leaves_of_form(form)}
     place: dict[Node, tuple[str, int]] = {}
