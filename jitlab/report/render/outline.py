@@ -299,7 +299,9 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 if copy["plan"] == title and copy.get("cluster") == cluster["name"]
             )
         ),
-        moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"], bool(cluster.get("per_turn"))),
+        moved=wording.moved_text(
+            cluster["bytes_read"], cluster["bytes_written"], bool(cluster.get("per_turn")), sum(c["calls"] for c in same)
+        ),
         why=clean(cluster["placed"]["text"]) if cluster.get("placed") else "",
         at=_first_line([span for name in cluster["ops"] if name in ops for span in ops[name]["lines"]]),
     )  # fmt: skip

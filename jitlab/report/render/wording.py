@@ -156,11 +156,13 @@ def bound_text(kernel: Mapping[str, Any]) -> str:
     return f"{kernel['bound']}-bound" + (f", {units.percent(of_peak)} of peak" if of_peak is not None else "")
 
 
-def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> str:
-    """ "reads 191 MB, writes 2.6 MB". `per_turn`: of a loop whose iterations nobody counted, one is."""
+def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False, calls: int = 1) -> str:
+    """ "reads 191 MB, writes 2.6 MB a call"; of one call no more. `per_turn`: of a loop whose iterations nobody counted, one
+    is."""
     parts = [f"reads {units.size(bytes_read)}"] if bytes_read else []
     parts += [f"writes {units.size(bytes_written)}"] if bytes_written else []
-    return ", ".join(parts) + (" for one iteration of its loop" if per_turn and parts else "")
+    each = " for one iteration of its loop" if per_turn else " a call" if calls > 1 else ""
+    return ", ".join(parts) + (each if parts else "")
 
 
 FOR_NOTHING = "twice_for_nothing"

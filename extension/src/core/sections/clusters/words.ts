@@ -96,11 +96,10 @@ export function clusterFacts(node: FlowNode): string {
   const traffic = joined(
     ', ',
     cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
-    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : '',
-    cluster?.perTurn && 'for one iteration'
+    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
   );
   const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
-  return joined(' · ', ...facts, traffic, memoryText(node), near);
+  return joined(' · ', ...facts, traffic && traffic + each(cluster, node.calls), memoryText(node), near);
 }
 
 /** "3 intermediate arrays stored, 4.8 MB": those that stay within the cluster. */
@@ -130,10 +129,12 @@ export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, str
   if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
   }
-  return [joined(' · ', ...facts), moved ? bytes(moved) + turn(kernel) : ''];
+  return [joined(' · ', ...facts), moved ? bytes(moved) + each(kernel, kernel.calls) : ''];
 }
 
-const turn = ({ perTurn }: Kernel): string => (perTurn ? ' an iteration' : '');
+/** Times are of all calls, bytes of one. */
+const each = (of: { perTurn: boolean } | null, calls: number): string =>
+  of?.perTurn ? ' an iteration' : calls > 1 ? ' a call' : '';
 
 /** What reaches less of its peak is bound by something else. */
 const LOW = 0.25;
