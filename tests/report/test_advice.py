@@ -7,7 +7,8 @@ import pytest
 import report_samples as samples
 
 import jitlab as jl
-from jitlab.report.build.advice import bounded, spent, things_to_do
+from jitlab.messages import Message
+from jitlab.report.build.advice import bounded, own_code, spent, things_to_do, to_be_left
 
 
 def test_then_is_what_cost_the_most_after_the_next():
@@ -108,6 +109,38 @@ def test_nothing_to_improve_is_said_only_where_no_change_helps():
     others = {"next": {"text": "do"}, "retraces": 1, "host": 1, "slowest": None, "first_run": quick, "compiled": 0}
     for name, value in others.items():
         assert bounded(plain_report(verdict={name: value})) is None
+
+
+def test_where_numpys_own_code_is_the_work_it_is_named_as_what_no_change_helps():
+    def spread(x):
+        return (x - np.percentile(x, 2)) / np.percentile(x, 98)
+
+    def medians(x):
+        y = np.zeros(len(x))
+        for i in range(1, len(x) - 1):
+            y[i] = np.median(x[i - 1 : i + 2])
+        return y
+
+    for function, name in ((spread, "np.percentile"), (medians, "np.median")):
+        data = jl.explain(jl.jit(function), np.arange(3000.0)).to_json()
+        calls = [kernel["name"] for kernel in data["kernels"] if kernel.get("libraries")]
+        told = {"text": "line 3", "file": "f", "lines": [3], "seconds": 1e-3, "share": 0.8, "kernels": calls}
+        said = f"{name} is NumPy's own code, which compiled code calls as it is: 80 % of the work is in line 3."
+        assert str(own_code(data, told)) == said
+        data["verdict"].update({"first_run": None, "slowest": told})
+        assert bounded(data)["text"] == said
+        others = [{**told, "share": 0.4}, {**told, "kernels": []}, None]
+        assert [own_code(data, each) for each in others] == [None, None, None]
+    assert own_code(plain_report(), {**told, "kernels": ["k0"]}) is None
+
+
+def test_never_by_numbers_names_numpys_own_code_too():
+    data = jl.explain(jl.jit(lambda x: np.percentile(x, 2) * 2), np.arange(3000.0)).to_json()
+    for kernel in data["kernels"]:
+        kernel["seconds"] = 1e-3 if kernel.get("libraries") else 1e-6
+    paid = Message("waited.never", {"numpy": 0.115, "whole": 0.225}).to_json()
+    left = to_be_left(data, None, {"pays": paid})
+    assert left["why"].startswith("About 115 ms a run by NumPy, 225 ms compiled. np.percentile is NumPy's own code, ")
 
 
 def test_a_bound_is_in_the_report_and_two_kernels_are_never_proven_the_best():

@@ -12,6 +12,8 @@ from jitlab.messages import Message, units
 from jitlab.report.recording import Recording
 from jitlab.report.render import wording
 
+from .lines import slowest
+
 Json = dict[str, Any]
 
 #: A host operation that takes less of what was timed is no advice.
@@ -19,6 +21,9 @@ SHARE_FELT = 0.05
 #: From this share of a peak on a kernel that does all the work cannot be made much faster; nothing is said of times of which so
 #: much is of quick code.
 NEAR_PEAK, QUICK = 0.8, 0.1
+#: Libraries whose functions have no loop that compiled code could have in their place; from this share of the work on they are
+#: what it takes.
+OWN_CODE, MOST_OF_IT = {"NumPy", "SciPy"}, 0.5
 PEAKS = {"memory": "memory", "compute": "arithmetic"}
 #: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
 BEYOND_CURE = {
@@ -45,7 +50,9 @@ def to_be_left(data: Json, recording: Recording, whole: Json | None) -> Json | N
     """What to do with a cell that jitlab makes no faster, and never will; None of another one. `whole`: `verdict.waited`."""
     pays = (whole or {}).get("pays")
     if pays is not None and pays["code"] == "never":
-        return {**_said("leave", {}), "code": None, "why": messages.text("advice.leave", **pays["args"]), "section": "timeline"}
+        whose = own_code(data, slowest(data))
+        told = messages.text("advice.leave", **pays["args"]) + (f" {whose}" if whose else "")
+        return {**_said("leave", {}), "code": None, "why": told, "section": "timeline"}
     if not recording.is_captured or data["ops"] or not (data["statements"] or data["as_python"]) or data["cell"].get("error"):
         return None
     reasons = [statement["reason"]["text"] for statement in data["statements"] if statement["reason"]]
@@ -69,7 +76,30 @@ def bounded(data: Mapping[str, Any]) -> Json | None:
     if only is not None and not is_rest and (only["of_peak"] or 0.0) >= NEAR_PEAK:
         args = {"where": top["text"], "share": only["of_peak"], "peak": PEAKS[only["bound"]]}
         return Message("bound.done", args).to_json()
-    return Message("bound.left").to_json()
+    return (own_code(data, top) or Message("bound.left")).to_json()
+
+
+def own_code(data: Mapping[str, Any], top: Json | None) -> Message | None:
+    """That what takes most of the work calls functions of NumPy or SciPy, which no compiler changes; None where it does not."""
+    if top is None or top["share"] < MOST_OF_IT:
+        return None
+    ops = {(op["plan"], op["name"]): op for op in data["ops"]}
+    names: dict[str, None] = {}
+    owners: set[str] = set()
+    for kernel in data["kernels"]:
+        found = OWN_CODE & set(kernel.get("libraries", ()))
+        if kernel["name"] not in top["kernels"] or not found:
+            continue
+        owners |= found
+        inside = [name for nest in kernel.get("nests", ()) if nest["kind"] == "library" for name in nest["ops"]]
+        for name in kernel["ops"] if kernel["kind"] == "library" else inside:
+            called, bracket, _ = (ops.get((kernel["plan"], name), {}).get("written") or "").partition("(")
+            if bracket and called:
+                names[called] = None
+    if not names:
+        return None
+    said = {"names": " and ".join(names), "is_are": "is" if len(names) == 1 else "are", "library": " and ".join(sorted(owners))}
+    return Message("bound.library", {**said, "share": top["share"], "where": top["text"]})
 
 
 #: What the elements that a mask selects may be given to, so that another way to write it has the same result.

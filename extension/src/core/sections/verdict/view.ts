@@ -106,7 +106,7 @@ export class VerdictView {
       verdict.kernels > 0 && fact('kernel', some(verdict.kernels, 'kernel'), 'clusters', KERNEL),
       verdict.host > 0
         ? fact('host', `${verdict.host} run by NumPy`, 'clusters', HOST, 'jl-is-host')
-        : none('none run by NumPy', HOST),
+        : !/NumPy/.test(verdict.lead) && none('none run by NumPy', HOST),
       verdict.retraces > 0
         ? fact('retrace', some(verdict.retraces, 'retrace'), 'retraces', RETRACE, 'jl-is-retrace')
         : none('no retraces', RETRACE),
