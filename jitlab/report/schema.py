@@ -263,7 +263,7 @@ class Verdict(Record):
     first_run: FirstRun | None = None  #: of a run that captured something for the first time
     repeated: Repeated | None = None  #: what loops took
     slowest: Slowest | None = None  #: where the time went
-    bound: Message | None = None  #: where nothing is to be done: `done`, no change helps, `library`, it is code of NumPy, or `left`, none was found
+    bound: Message | None = None  #: with nothing to do: `done`, `library` (NumPy's code): no change helps; `left`: none found
 
 
 class Quantiles(Record):
