@@ -47,7 +47,7 @@ export function checkedHead(rows: readonly Checked[]): string {
     : rows.every(({ differing }) => differing === 0)
       ? `${some(rows.length, 'output')} checked: the same bits as NumPy`
       : loose === rows.length
-        ? `${some(loose, 'output')} compared with NumPy, no bound is stated for ${loose === 1 ? 'it' : 'them'}`
+        ? `${some(loose, 'output')} beside NumPy, no bound stated`
         : loose
           ? `${some(rows.length - loose, 'output')} within bounds beside NumPy, ${loose} without a stated bound`
           : rows.length === 1

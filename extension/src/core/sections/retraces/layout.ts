@@ -81,7 +81,7 @@ export function ledgerOf(report: Report): Ledger {
     groups.set(key, [...(groups.get(key) ?? []), retrace]);
   }
   const lostSeconds = sum(report.retraces.filter(({ first }) => !first));
-  const whole = Math.max(report.verdict.waited?.seconds ?? 0, (report.verdict.runSeconds ?? 0) + lostSeconds);
+  const whole = report.verdict.waited?.seconds ?? (report.verdict.runSeconds ?? 0) + lostSeconds;
   const entries = [...groups.values()].map(group => entryOf(group, whole, report.cell.title));
   return {
     entries: entries.sort((a, b) => b.seconds - a.seconds),

@@ -43,7 +43,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     const title =
       kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
-        : 'The slowest of all that was timed, and its part of it';
+        : 'The slowest of all, and its part';
     return h(
       'button.jl-fact',
       { title, onclick: () => pin(lineId(file, lines[0] ?? 0)) },
