@@ -319,5 +319,6 @@ def test_what_other_programs_had_of_the_processor_is_in_no_sample(calls, monkeyp
                 executable.run([x])
             monkeypatch.undo()
         (tally,) = recording.clusters.values()
-        assert tally.samples.seconds == [expected] * calls and tally.ns == calls * 10_000_000  # the timeline has the clock's
+        assert tally.samples.seconds == [expected] * calls and tally.ns == calls * round(expected * 1e9)
+        assert tally.ns + tally.stolen_ns == calls * 10_000_000  # the timeline has the clock's
         assert recording.away_ns == max(0, 10_000_000 - spent_ns // 2) * calls  # nobody knows: it may all be waiting
