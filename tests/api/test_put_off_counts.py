@@ -528,6 +528,12 @@ def test_dicts_of_other_classes(function, kind):
         assert outcome(compiled, x, start()) == outcome(function, x, start())
 
 
+@pytest.mark.parametrize("kind", [Table, Counts])
+def test_nothing_of_a_dicts_class_is_called_to_see_that_no_array_is_on_a_gpu(kind, monkeypatch):
+    monkeypatch.setattr("jitlab.api.functions.dispatch.may_be_there", lambda: True)
+    test_dicts_of_other_classes(adds, kind)
+
+
 # ---- one object at several places
 def gives_and_reads(x, d, other):
     y = x * 2
