@@ -339,6 +339,10 @@ def blocked(task, number):
     return bool(int(open(f"/proc/self/task/{task}/status").read().split("SigBlk:")[1].split()[0], 16) & 1 << number - 1)
 others = {int(task) for task in os.listdir("/proc/self/task")} - {t.native_id for t in threading.enumerate()}
 ours = [task for task in others if blocked(task, signal.SIGALRM)]  # NumPy's BLAS has threads, too
+import time
+end = time.monotonic() + 20
+while any(blocked(task, signal.SIGSEGV) for task in ours) and time.monotonic() < end:
+    time.sleep(0.01)  # while a thread begins, the C library blocks all of them
 print(len(ours), any(blocked(task, signal.SIGSEGV) for task in ours), blocked(os.getpid(), signal.SIGALRM))
 """, OPENBLAS_NUM_THREADS="1")
     assert ended.stdout == "2 False False\n", ended.stderr
