@@ -65,6 +65,7 @@ class CellRun:
     recording: Recording | None = None
     run_ns: int | None = None  # what its statements took by the clock, when they have ended
     idle_ns: int | None = None  # of that, when their thread had no processor, where that is known
+    others: float | None = None  # the share of the processors that other programs took meanwhile, where that is known
     captures_ns: int = 0  # of that, what they waited for captures and compilers
     aside_ns: int = 0  # what magics in it took for runs that are none of the cell's
     is_captured: bool = False  # its statements are run captured, not by IPython
@@ -98,12 +99,13 @@ class CellRun:
         if self.run_ns is None:
             self.run_ns, self.captures_ns = end_ns - start_ns, captures_ns
             self.idle_ns = max(0, self.run_ns - processor_ns) if processor_ns else None
+            self.others = self.recording.load.others() if self.recording is not None else None
         self.tell_times()
 
     def tell_times(self) -> None:
         if self.recording is not None:
             self.recording.run_ns, self.recording.captures_ns = self.run_ns, self.captures_ns
-            self.recording.idle_ns = self.idle_ns
+            self.recording.idle_ns, self.recording.others = self.idle_ns, self.others
 
     @property
     def compiled(self) -> float:

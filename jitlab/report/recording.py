@@ -145,7 +145,7 @@ class Recording:
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
         self.compiled_before = 0.0  # seconds that earlier runs of the same cell waited for compiling
         self.others: float | None = None  # the share of the processors that other programs took, when it has ended
-        self._load = Load()
+        self.load = Load()
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)
         self.traced = 0  # all of them, kept or not
@@ -256,7 +256,7 @@ class Recording:
         events.collect()
         if self.run_ns is None:
             self.run_ns = time.perf_counter_ns() - self.start_ns
-        self.others = self._load.others()
+            self.others = self.load.others()
 
     def report(self) -> Report:
         """The report of what was recorded so far."""

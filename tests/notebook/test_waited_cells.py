@@ -7,6 +7,7 @@ import pytest
 
 from jitlab import events
 from jitlab.messages import units
+from jitlab.report import MIME
 from jitlab.report.render.text import report_text
 
 CELL = "import numpy as np\nx = np.linspace(0, 1, 300)\n"
@@ -35,6 +36,17 @@ def test_what_others_had_of_the_processor_is_not_jitlabs(report_of, monkeypatch)
     told = report_of(source)["verdict"]["waited"]
     assert told["waiting"] > 0 and told["overhead"] == pytest.approx(0.0, abs=1e-6)
     assert " waiting for a processor" in told["text"] and " jitlab" not in told["text"]
+
+
+def test_what_others_took_of_the_processors_is_read_once_for_a_run(ip, report_of, monkeypatch):
+    """The output is made before the cell has ended, the panel's report after it: both say the same."""
+    shares = iter([0.9, 0.3, 0.6])
+    monkeypatch.setattr("jitlab.report.load.Load.others", lambda self: next(shares))
+    ip.display_pub.outputs.clear()
+    later = report_of("%%jit\ny = np.exp(x) * 5.125 + np.sqrt(x)")
+    shown = next(output["data"][MIME] for output in ip.display_pub.outputs if MIME in output["data"])
+    told = [data["verdict"]["waited"]["text"] for data in (shown, later)]
+    assert told[0] == told[1] and "other programs took 90 % of the processors" in told[0]
 
 
 def test_what_python_ran_of_a_cell_is_pythons(report_of):
