@@ -400,11 +400,13 @@ class Session:
         same = [number for number, source in enumerate(inputs) if number and source == run.source]
         return sorted({run.count, *same})
 
-    def push(self, run: CellRun) -> None:
-        """Make the newest report and hand it to the panel."""
-        self._dirty.discard(run.id)
+    def push(self, id: str) -> None:
+        """Make the newest report of a cell and hand it to the panel. A run that ends meanwhile asks for it again: what is asked
+        for is forgotten before the run is looked up."""
+        self._dirty.discard(id)
+        run = self.run_with_id(id)
         events.collect()
-        if self.link is not None:
+        if self.link is not None and run is not None:
             mark = self.link.mark(run.id)
             if self.report_of(run) is not None:
                 self.link.report(run.id, self.wire_report(run), mark, run.number)
@@ -504,13 +506,16 @@ class Session:
                 return
             self._wake.clear()
             self._now.clear()
-            ids, self._dirty = self._dirty, set()
             began = time.perf_counter()
-            runs = [run for run in map(self.run_with_id, ids) if run is not None]
-            for run in sorted(runs, key=lambda run: -run.number):
-                with Undisturbed("could not send a report"):
-                    self.push(run)
+            self.push_dirty()
             wait = max(LIVE_SECONDS, (time.perf_counter() - began) / LIVE_SHARE)
+
+    def push_dirty(self) -> None:
+        """Hand over the newest report of each cell of which something happened, the cell that ran last first."""
+        runs = {id: self.run_with_id(id) for id in tuple(self._dirty)}
+        for id in sorted(runs, key=lambda id: -run.number if (run := runs[id]) is not None else 0):
+            with Undisturbed("could not send a report"):
+                self.push(id)
 
     def _wait_for_quiet(self, until: float) -> None:
         """Returns when no cell has run for a moment, at `until` (of `time.monotonic`) at the latest."""

@@ -1,6 +1,7 @@
 """The last runs of a cell and named baselines: in a shell with `%jitlab`, over the wire, after a restart, in edited cells."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -218,3 +219,29 @@ def test_a_live_report_has_the_history_and_a_saved_one_has_not(shell):
     run = session.cells["a"]
     assert session.wire_report(run)["history"]["runs"][0]["run"] == 1
     assert "history" not in session.report_of(run).data
+
+
+def test_the_report_of_a_run_that_ends_while_an_older_one_is_sent_is_sent_too(shell, monkeypatch):
+    """The reports' thread may be kept waiting at any place: here between the look-up of a run and its report."""
+    session, sent = session_of(shell), []
+    link = SimpleNamespace(
+        attached=True, mark=lambda cell: None, emit=lambda *_: None, emit_calls=lambda *_: None,
+        report=lambda cell, data, mark, number: sent.append(data["history"]["run"]),
+    )  # fmt: skip
+    monkeypatch.setattr(session, "link", link)
+    monkeypatch.setattr(session, "_keep_live", lambda: None)  # this thread is the reports' thread
+    cell(shell, CELL, id="a")
+    found = session.run_with_id
+
+    def later(id):
+        run = found(id)
+        monkeypatch.setattr(session, "run_with_id", found)
+        cell(shell, CELL, id="a")
+        return run
+
+    session.push_dirty()
+    monkeypatch.setattr(session, "run_with_id", later)
+    session.push_soon(found("a"))
+    session.push_dirty()
+    session.push_dirty()
+    assert sent[0] == 1 and sent[-1] == 2
