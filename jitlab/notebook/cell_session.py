@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
+from itertools import count as numbers
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -231,7 +232,7 @@ class Session:
         if count is None:
             count = self._count()
         self._begun += 1
-        run = CellRun(known or cell_id or self._id_of(source, count), count, source, info, self._begun)
+        run = CellRun(known or cell_id or self._id_of(source), count, source, info, self._begun)
         self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
         while len(self._ran) > KEPT_SOURCES:
             self._ran.popitem(last=False)
@@ -246,11 +247,12 @@ class Session:
         self.emit(run.id, started)
         return run
 
-    def _id_of(self, source: str, count: int) -> str:
-        """Where no front end names cells: the same text is the same cell."""
+    def _id_of(self, source: str) -> str:
+        """Where no front end names cells: the same text is the same cell. No other shell of this process and no cell before
+        `%reset`, which counts cells from 1 again, has the name of a new one: a compiler may still be at work for it."""
         code = code_of(source)
         alike = ((id, lines) for id, lines in self._ran.values() if len(lines) == len(code) and lines[-1] == code[-1])
-        return next((id for id, lines in alike if code_of("\n".join(lines)) == code), f"cell {count}")
+        return next((id for id, lines in alike if code_of("\n".join(lines)) == code), f"cell {next(_UNNAMED)}")
 
     def _count(self) -> int:
         """The number of the cell that begins. IPython counts on before it tells of the cell, older ones after it ran."""
@@ -535,4 +537,5 @@ def code_of(source: str) -> list[str]:
 
 
 _NOTING = Undisturbed("could not keep the inputs of a run")
+_UNNAMED = numbers(1)
 _HEARING = Undisturbed("could not take in an event")  # one for all events: it keeps nothing

@@ -4,7 +4,8 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
-from jitlab.notebook.extension import load_ipython_extension, unload_ipython_extension
+from jitlab import events
+from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from tests.notebook.shells import new_shell
 
 OPTIONS = ["--level", "--device", "--strict", "--compare", "--check", "--show", "-n", "-r", "-q", "-o"]
@@ -83,6 +84,21 @@ def test_cells_runs_and_baselines_are_offered_by_what_they_are_called(shell):
     assert offered(shell, "%jitlab compare --cell ") == [f"%jitlab compare --cell {number}"]
     assert offered(shell, "%jitlab compare m") == ["%jitlab compare mine"]
     assert offered(shell, "%jitlab compare --run ") == ["%jitlab compare --run 1"]
+
+
+def test_what_a_compiler_does_for_a_cell_of_an_earlier_shell_is_no_cells_of_this_one():
+    earlier = new_shell()
+    earlier.run_cell("%%jit -q\nimport numpy as np\nv = np.ones(3) * 2", store_history=True)
+    (cell,) = session_of(earlier).cells
+    unload_ipython_extension(earlier)
+    InteractiveShell.clear_instance()
+    later = new_shell()
+    later.user_ns["happen"] = lambda: events.send(events.DumpWritten(cell=cell, path="late"))
+    later.run_cell("happen()", store_history=True)
+    heard = dict(session_of(later).cells)
+    unload_ipython_extension(later)
+    InteractiveShell.clear_instance()
+    assert not heard
 
 
 def test_names_of_the_package_are_the_public_ones(shell):
