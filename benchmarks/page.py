@@ -1,11 +1,15 @@
 """Writes the docs page of `benchmarks/run.py`: machine, figures and what stands behind them, from the files of its runs.
 
-    python -m benchmarks.page one.json [all.json] > PAGE
+    python -m benchmarks.page one.json [all.json] [--predictions predictions.json PLOT] > PAGE
+
+`predictions.json` is from `benchmarks/predictions.py`; PLOT is the address of its plot, as the page has it.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,17 +59,45 @@ def rows_of(cases: Sequence[dict[str, Any]], peers: Sequence[str]) -> str:
     lines = [f"| program | dtype | size | {' | '.join([*peers, 'jitlab', 'ratio'])} |", "|---" * (len(peers) + 5) + "|"]
     for case in cases:
         times, found = case["times"], ratio(case["times"], "min")
-        told = [f"{times[side]['min'] * 1e6:.3g}" if "min" in times[side] else "" for side in (*peers, "jitlab")]
+        told = [micros(times[side]["min"]) if "min" in times[side] else "" for side in (*peers, "jitlab")]
         shown = "" if found is None else f"**{found:.2f}**" if found < 1 else f"{found:.2f}"
         title = case["title"].replace("*", "\\*")
         lines.append(f"| {title} | {case['dtype']} | {case['size']} | {' | '.join([*told, shown])} |")
     return "\n".join(lines)
 
 
-def main(paths: Sequence[str]) -> int:
-    print(HEAD + "".join(section(json.loads(Path(path).read_text(encoding="utf-8"))) for path in paths), end="")
+def micros(seconds: float) -> str:
+    return f"{seconds * 1e6:,.0f}" if seconds >= 1e-4 else f"{seconds * 1e6:.3g}"
+
+
+def predictions(rows: Sequence[dict[str, Any]], plot: str) -> str:
+    errors: dict[str, list[float]] = {}
+    for row in rows:
+        errors.setdefault(row["kind"], []).append(abs(row["predicted"] / row["measured"] - 1))
+    everything = [error for found in errors.values() for error in found]
+    told = [f"{statistics.median(found):.0%} of the {len(found)} of kind `{kind}`" for kind, found in sorted(errors.items())]
+    return f"""
+## What the cost model predicts
+
+`python -m benchmarks.predictions`: of each kernel of these programs and of `benchmarks/programs` the least processor time on \
+one core, beside what the model said before it ran. The median error is {statistics.median(everything):.0%} of {len(rows)} \
+kernels: {", ".join(told)}. Between the dashed lines it is a fifth at most.
+
+![Predicted beside measured times, a dot a kernel]({plot})
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--predictions", nargs=2, metavar=("JSON", "PLOT"))
+    options = parser.parse_args(arguments)
+    page = HEAD + "".join(section(json.loads(path.read_text(encoding="utf-8"))) for path in options.runs)
+    if options.predictions:
+        page += predictions(json.loads(Path(options.predictions[0]).read_text(encoding="utf-8")), options.predictions[1])
+    print(page, end="")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
