@@ -5,6 +5,9 @@ import gc
 import re
 import signal
 import threading
+import time
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -221,11 +224,29 @@ def test_a_round_that_is_interrupted_ends_the_rounds_and_those_before_it_stand(s
 
 
 def test_operations_one_by_one_that_take_too_long_are_left_out_of_the_picture(shell, monkeypatch):
-    monkeypatch.setattr("jitlab.notebook.magics.compare.PICTURE_NS", -1)
+    for limit in ("PICTURE_NS", "PICTURE_TIMES"):
+        monkeypatch.setattr(f"jitlab.notebook.magics.compare.{limit}", -1)
     run(shell, "%%jit --compare\nt = np.tanh(x)")
     report = report_of(shell)
     assert report["verdict"]["speed"]["ratio"] > 0 and report["verdict"].get("largest_error") is None
     assert not [lane for lane in report["timeline"]["lanes"] if lane["name"] == "op by op"]
+
+
+def test_operations_one_by_one_may_take_work_as_numpys_side_does_and_not_time_as_others_leave(shell, monkeypatch):
+    limits, op_by_op, clock = [], Comparison._op_by_op, count(0, 10**12)
+
+    def while_others_have_the_processor(self, limit_ns):
+        limits.append(limit_ns)
+        with pytest.MonkeyPatch.context() as patch:
+            clocks = SimpleNamespace(**{**vars(time), "perf_counter_ns": lambda: next(clock)})
+            patch.setattr("jitlab.api.check.replaying.time", clocks)
+            return op_by_op(self, limit_ns)
+
+    monkeypatch.setattr(Comparison, "_op_by_op", while_others_have_the_processor)
+    plan_times(monkeypatch, Took(*[1_500_000_000] * 3), Took(*[1_000_000] * 3))
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    assert limits == [4 * 1_500_000_000]
+    assert [lane for lane in report_of(shell)["timeline"]["lanes"] if lane["name"] == "op by op"]
 
 
 def test_who_waits_for_numpy_is_told_and_may_stop_it(shell, monkeypatch, capsys):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from statistics import median_low
 from typing import Any
 
 from jitlab import events
@@ -45,7 +46,8 @@ from .timing import Replays, repeated
 
 #: NumPy's side is ended when it has taken that long, and so many times what the cell took. Its operations one by one, a picture
 #: beside the comparison, have less time.
-LONG_RUN_NS, TIMES, PICTURE_NS = 2_000_000_000, 10, 1_000_000_000
+LONG_RUN_NS, TIMES = 2_000_000_000, 10
+PICTURE_NS, PICTURE_TIMES = 1_000_000_000, 4  # of work, and of a round of NumPy's side: it runs twice, somewhat slower
 
 
 class Comparison:
@@ -129,7 +131,8 @@ class Comparison:
                 rounds, compared = self._measured(plain, recording, between, with_python, is_ended=why is None)
             threads = blas_threads() if self._has_products() and (rounds.by_clock or is_busy) else 0
             others = load.others()
-            lane, largest = self._op_by_op()
+            longest = 0 if compared.is_ended else PICTURE_TIMES * median_low(compared.numpy_ns)
+            lane, largest = self._op_by_op(max(PICTURE_NS, longest))
         recording.compare(lane, replace(compared, largest_error=largest, others=others, blas_threads=threads))
         return ""
 
@@ -186,10 +189,10 @@ class Comparison:
         recording.listen(events.NumericsChecked(numerics=tuple(rows)))
         return ""
 
-    def _op_by_op(self) -> tuple[Recording, float | None]:
+    def _op_by_op(self, limit_ns: int) -> tuple[Recording, float | None]:
         """What NumPy does for each captured operation, one by one, and the largest difference of the results; nothing where
-        that takes too long, or was interrupted."""
-        until = time.perf_counter_ns() + PICTURE_NS
+        that takes this thread longer, or was interrupted."""
+        until = time.thread_time_ns() + limit_ns
         try:
             for call in self.calls:
                 run_op_by_op(call, lambda event: None, 0, until)  # nobody pays for the first touch of memory
