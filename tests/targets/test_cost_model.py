@@ -147,20 +147,32 @@ def write(folder, **factors):
 ALIKE = dict.fromkeys(speeds.MEASURED, 1.0)
 
 
+class Measures:
+    """Stands for the calibration: each measurement takes so many times as long as shipped."""
+
+    def __init__(self, *factors):
+        self.factors = list(factors)
+
+    def measure(self):
+        factor = self.factors.pop(0)
+        return {name: factor * ns for name, ns in speeds.MEASURED.items()}
+
+
 def test_a_measurement_is_kept_and_read_again(folder, monkeypatch):
-    class Measures:
-        times = 0
-
-        def measure(self):
-            self.times += 1
-            return {name: 3 * ns for name, ns in speeds.MEASURED.items()}
-
-    monkeypatch.setattr(speeds, "calibration", calibration := Measures())
-    assert dict(speeds.measured()) == dict(speeds.measured()) == dict.fromkeys(speeds.MEASURED, 3.0)
-    assert calibration.times == 1
+    monkeypatch.setattr(speeds, "calibration", calibration := Measures(*[3] * speeds.PROCESSES))
+    for _ in range(speeds.PROCESSES + 2):
+        assert dict(speeds.measured()) == dict.fromkeys(speeds.MEASURED, 3.0)
+    assert not calibration.factors
     known = speeds.of_factors(speeds.measured())
     assert known.weights.instruction("div", F8) == 3 * SHIPPED.instruction("div", F8)
     assert known.caches[0].gives == pytest.approx(speeds.SHIPPED_SPEEDS.caches[0].gives / 3)
+
+
+def test_of_the_first_processes_the_least_counts(folder, monkeypatch):
+    """Who measures while others have half of the core finds everything twice as slow."""
+    monkeypatch.setattr(speeds, "calibration", Measures(2.0, 1.1, 2.2))
+    assert [dict(speeds.measured())["plain"] for _ in range(3)] == [2.0, 1.1, 1.1]
+    assert speeds.kept() == dict.fromkeys(speeds.MEASURED, 1.1)
 
 
 @pytest.mark.parametrize("text", ["", "plain", "plain 1\n", "plain nan\n", "\0\0", "division -1\n" + "\n"])

@@ -1,8 +1,9 @@
 """What the cost model knows of this processor: weights of instructions, how fast its caches and its memory are, its peaks.
 
-Shipped for all of it; how this machine differs is measured once, when first somebody asks for a prediction, and kept in the
-cache folder. Decisions of the compiler see the file that is there when the process starts, rounded to steps of a half power of
-two: what a measurement is off by changes none of them.
+Shipped for all of it; how this machine differs is measured when first somebody asks for a prediction, in the first few
+processes that do, and kept in the cache folder. The least time counts: what else runs on a core, or on the other half of it,
+only makes a time longer. Decisions of the compiler see the file that is there when the process starts, rounded to steps of a
+half power of two: what a measurement is off by changes none of them.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ MEASURED = {
 }  # fmt: skip
 
 
+#: So many processes measure, and what the line of the file is called that has their number.
+PROCESSES, TIMES = 5, "processes"
+
+
 def speeds() -> Speeds:
     """Of this machine, as far as they are known; the first who asks has them measured in the background."""
     global _asked
@@ -98,17 +103,17 @@ def of_factors(factors: tuple[tuple[str, float], ...]) -> Speeds:
 
 
 def measured() -> tuple[tuple[str, float], ...]:
-    """How many times as long as shipped everything in MEASURED takes here: of the file, or measured now."""
-    known = kept()
-    if known is None:
+    """How many times as long as shipped everything in MEASURED takes here: the least that this and other processes measured."""
+    known, times = _kept()
+    if times < PROCESSES:
         ns = calibration.measure()
-        known = {name: round(ns[name] / shipped, 3) for name, shipped in MEASURED.items()}
+        known = {name: min(round(ns[name] / shipped, 3), known.get(name, math.inf)) for name, shipped in MEASURED.items()}
         path = _path()
         if path is not None:
             try:
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
                 with open(path, "w") as file:
-                    file.writelines(f"{name} {factor}\n" for name, factor in known.items())
+                    file.writelines(f"{name} {factor}\n" for name, factor in {**known, TIMES: times + 1}.items())
             except OSError:
                 pass  # a cache that cannot be written is only slower
     return tuple(sorted(known.items()))
@@ -116,14 +121,19 @@ def measured() -> tuple[tuple[str, float], ...]:
 
 def kept() -> dict[str, float] | None:
     """What was measured before on a machine like this; None where nothing was, or not all."""
+    return _kept()[0] or None
+
+
+def _kept() -> tuple[dict[str, float], int]:
+    """The same, and by how many processes."""
     path = _path()
     try:
         with open(path or os.devnull) as file:
             found = {name: float(factor) for name, factor in (line.split() for line in file)}
     except (OSError, ValueError):
-        return None
+        return {}, 0
     sound = all(0.01 < found.get(name, 0.0) < 100.0 for name in MEASURED)
-    return {name: found[name] for name in MEASURED} if sound else None
+    return ({name: found[name] for name in MEASURED}, int(found.get(TIMES, 1))) if sound else ({}, 0)
 
 
 def slowness() -> tuple[tuple[str, float], ...]:
