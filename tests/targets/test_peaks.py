@@ -52,3 +52,27 @@ def test_a_measurement_that_fails_is_tried_again(outcomes):
     outcomes += [ended(MemoryError("48 MiB")), ended(FOUND)]
     assert peaks.known_peaks() is None
     assert peaks.known_peaks() == FOUND == peaks.known_peaks()
+
+
+@pytest.fixture
+def measures(monkeypatch, tmp_path):
+    """What each process measures in turn; `peaks.peaks()` is what the next one knows."""
+    planned = []
+    monkeypatch.setattr(peaks, "cache_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(peaks, "measure", lambda: planned.pop(0))
+    monkeypatch.setattr(peaks, "peaks", peaks.peaks.__wrapped__)
+    return planned
+
+
+def test_the_most_of_the_first_processes_counts(measures):
+    """Who measures while others have half of the core finds half of it."""
+    measures += [Peaks(1e9, 4e9), Peaks(3e9, 2e9), *[Peaks(1e9, 1e9)] * (peaks.PROCESSES - 2)]
+    assert [peaks.peaks() for _ in range(peaks.PROCESSES + 2)] == [Peaks(1e9, 4e9), *[Peaks(3e9, 4e9)] * (peaks.PROCESSES + 1)]
+    assert not measures
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"bytes_per_second": "x"}', '{"processes": 9}'])
+def test_a_damaged_file_is_measured_again(measures, tmp_path, text):
+    (tmp_path / f"peaks-{peaks.machine.cpu_name()}.json").write_text(text)
+    measures.append(FOUND)
+    assert peaks.peaks() == FOUND
