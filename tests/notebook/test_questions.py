@@ -17,6 +17,7 @@ from jitlab.notebook.extension import load_ipython_extension, session_of, unload
 from jitlab.notebook.magics.plain_cell import PlainCell
 from jitlab.notebook.rpc import inputs, measuring_requests
 from jitlab.notebook.rpc.requests import answer
+from jitlab.support.limits import OutOfTimeError
 
 CELL = """\
 %%jit
@@ -226,6 +227,34 @@ def test_numpy_is_timed_after_the_fact(asked):
     result = asked.result(want="measure")
     verdict = asked.session.report_of(asked.session.cells["cell-a"]).verdict
     assert verdict["numpy_seconds"] == result["numpy_seconds"] > 0 and verdict["seconds"] == result["seconds"]
+
+
+@pytest.mark.parametrize("source", [CELL, "%%jit\ny = np.exp(x) * 2\nlabel = f'{y.sum():.3f}'"])
+def test_cancel_ends_numpys_run_and_a_cell_that_starts_does_not_wait_for_it(asked, source, monkeypatch):
+    asked.run(source)
+    asked_of, session = [], asked.session
+
+    def waits(run, limit_ns, is_due):
+        asked_of.append(is_due())
+        if len(asked_of) == 1:  # a cell starts, in the thread of the cells
+            cell = threading.Thread(target=lambda: session.jobs.cell_started("In [9]"))
+            cell.start()
+            while not is_due():
+                cell.join(0.01)
+            threading.Thread(target=lambda: (cell.join(), session.jobs.cell_ended())).start()
+        else:
+            assert answer(session, {"want": "cancel", "job": ticket}) == {"cancelled": True}
+            asked_of.append(is_due())
+        raise OutOfTimeError
+
+    monkeypatch.setattr("jitlab.notebook.magics.plain_cell.within", waits)
+    session.jobs.cell_started("In [8]")
+    ticket = asked.ask(want="measure")["job"]
+    session.jobs.cell_ended()
+    with asked.changed:
+        assert asked.changed.wait_for(lambda: asked.states[-1]["state"] == "cancelled", 20)
+    assert asked_of == [False, False, True] and speed_of(asked) is None
+    assert [s["waits_for"] for s in asked.states if s["state"] == "queued"][-2:] == ["In [9]", None]
 
 
 class Sides:

@@ -143,6 +143,7 @@ class Comparison:
         replays = Replays(self.calls)
         rounds = Rounds(plain.run, plain.run_captured if is_whole else lambda: replays.loop(1))
         if is_whole and is_ended:  # whether it may run again is not known
+            between(0, 1)
             rounds.numpy.spent, rounds.ours.spent = [[plain.trial]], [[Took(recording.run_ns or 1)]]
         else:
             rounds.measure(between, plain.trial, is_ended)

@@ -87,6 +87,10 @@ class JobContext:
         """Say how far the job is; the panel hears of it."""
         self._jobs._progress(self._job, done, total)
 
+    def is_due(self) -> bool:
+        """Would `checkpoint` raise? Another thread asks, where a round may take long."""
+        return self._jobs._is_due(self._job)
+
     def between(self, done: int, total: int) -> None:
         """Both of them, for work that asks between its rounds."""
         self.progress(done, total)
@@ -251,6 +255,9 @@ class Jobs:
                 job.result, job.error = result, error
                 self._end(job, "cancelled" if state == "queued" else state)
             self._changed.notify_all()
+
+    def _is_due(self, job: Job) -> bool:
+        return job.cancelled or self._stopped or bool(self._cells)
 
     def _checkpoint(self, job: Job) -> None:
         with self._changed:

@@ -102,7 +102,7 @@ def measure(session: Session, cell: str) -> Json:
     def work(context: JobContext) -> Json:
         assert recording is not None
         with session.deaf():
-            why = comparison.replay(recording, context.between)
+            why = comparison.replay(recording, context.between, context.is_due)
         if why:
             raise Refused(f"NumPy can't be timed: {why}.")
         session.push_soon(run)
