@@ -99,7 +99,7 @@ def table(found: dict[str, list[Any]], others: Callable[[], float | None]) -> st
 
 
 def main() -> None:
-    from jitlab.report.load import Load
+    from jitlab.api.check.load import Load
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=20)

@@ -1,6 +1,6 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled.
 
-Parts, in the order of the data: origin, load, duration_samples, speed, recording, scripts, schema, answer_schema, shape,
+Parts, in the order of the data: origin, duration_samples, speed, recording, scripts, schema, answer_schema, shape,
 equal_reasons, build, report, store, render, expect, flip_trial.
 """
 

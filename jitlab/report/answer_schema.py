@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from .schema import Bytes, Count, Lines, Names, Record, Seconds, Ulps, Words
+from .schema import Bytes, Count, Lines, Names, Record, Seconds, Share, Ulps, Words
 
 
 class CodeLine(Record):
@@ -190,7 +190,8 @@ class WhatIfAnswer(Record):
     keep: KeptLines | None  #: null: no lines keep it
     keep_text: str  #: why no lines keep it, or ""
     rounds: Count  #: of both plans in turn
-    note: str | None = None  #: inputs that have changed since
+    others: Share | None = None  #: of the processors, that other programs took meanwhile, where that is known
+    note: str | None = None  #: what makes the times less sure: inputs that have changed since, other programs
     in_cell: CellCalls | None = None  #: null: nobody timed them
     kept_seconds: Seconds | None = None  #: of a run on a device whose memory keeps the arrays
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jitlab import events
+from jitlab.api.check.load import Load
 from jitlab.api.settling import compiled_calls
 from jitlab.api.whatif.flip_verification import with_flips
 from jitlab.capture import says_where
@@ -26,7 +27,6 @@ from jitlab.support.native_call_log import Calls
 
 from .build.spans import Lane, Span
 from .duration_samples import Samples
-from .load import Load
 
 if TYPE_CHECKING:
     from .report import Report

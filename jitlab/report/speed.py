@@ -6,6 +6,7 @@ from statistics import median_low
 from typing import Any
 
 from jitlab import events
+from jitlab.api.check.load import BUSY
 from jitlab.messages import Message, units
 from jitlab.support.statistics import FEWEST, difference
 
@@ -17,8 +18,6 @@ NARROW = 0.15
 LEAST = 0.02
 #: An interval that is wider than this and includes 1 does not say that there is no difference.
 UNSURE = 1.0
-#: Other programs took so much of the processors: it is said beside the factor.
-BUSY = 0.25
 
 
 def speed(measured: events.Compared | events.ComparedBefore) -> dict[str, Any]:

@@ -464,6 +464,24 @@ def test_the_advice_is_one_thing_to_do(planted):
     assert "To keep the change, " not in str(keep_it) and "To have it changed all the same, " in str(keep_it)
 
 
+def test_what_others_took_of_the_processors_meanwhile_is_said(planted, monkeypatch):
+    share = 0.1
+    monkeypatch.setattr("jitlab.api.whatif.whatif.Load.others", lambda load: share)
+    f = jl.function(softmax)
+
+    def asked():
+        answer = f.whatif(X, cut=("Exp", "Sum"), seconds=PLENTY)
+        data = json.loads(json.dumps(answer.to_json()))
+        assert data["others"] == share and (data["note"] or "") == answer.note and answer.note in str(answer)
+        return answer.note
+
+    assert asked() == ""
+    share = 0.623
+    assert asked() == "Other programs took 62 % of the processors meanwhile."
+    monkeypatch.setattr(Experiment, "change", lambda self: Change(1.0, 0.7, 1.4, False, NO_CHANGE))
+    assert asked() == "Other programs took 62 % of the processors meanwhile: measure again when they are done."
+
+
 def test_an_error_is_told_in_units_of_what_is_typical_of_the_array():
     from jitlab.api.check.replaying import largest_error_ulp
 

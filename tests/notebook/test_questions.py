@@ -88,6 +88,7 @@ def asked(monkeypatch):
     shell.user_ns.update(np=np, x=np.random.default_rng(0).random((60, 40)))
     load_ipython_extension(shell)
     monkeypatch.setattr(measuring_requests, "ROUNDS_SECONDS", 0.02)
+    monkeypatch.setattr("jitlab.api.whatif.whatif.Load.others", lambda load: None)  # of the machine that tests run on
     yield Asked(shell, monkeypatch)
     unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
@@ -219,6 +220,10 @@ def test_inputs_that_changed_since_are_said_to_have(asked, monkeypatch):
     asked.run("x += 1", "cell-b")
     other = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
     assert same["note"] is None and other["note"].endswith("have changed since; these are as they are now.")
+    monkeypatch.setattr("jitlab.api.whatif.whatif.Load.others", lambda load: 0.5)
+    busy = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
+    assert busy["note"].startswith(f"{other['note']} Other programs took 50 % of the processors meanwhile")
+    assert busy["others"] == 0.5
 
 
 def test_numpy_is_timed_after_the_fact(asked):

@@ -41,7 +41,7 @@ def test_what_others_had_of_the_processor_is_not_jitlabs(report_of, monkeypatch)
 def test_what_others_took_of_the_processors_is_read_once_for_a_run(ip, report_of, monkeypatch):
     """The output is made before the cell has ended, the panel's report after it: both say the same."""
     shares = iter([0.9, 0.3, 0.6])
-    monkeypatch.setattr("jitlab.report.load.Load.others", lambda self: next(shares))
+    monkeypatch.setattr("jitlab.api.check.load.Load.others", lambda self: next(shares))
     ip.display_pub.outputs.clear()
     later = report_of("%%jit\ny = np.exp(x) * 5.125 + np.sqrt(x)")
     shown = next(output["data"][MIME] for output in ip.display_pub.outputs if MIME in output["data"])

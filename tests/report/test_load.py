@@ -2,7 +2,7 @@
 
 import pytest
 
-from jitlab.report import load
+from jitlab.api.check import load
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from jitlab.api.check.load import BUSY, Load
 from jitlab.api.check.replaying import draws
 from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir import Node, display_name, told, told_node, written
-from jitlab.messages import units
+from jitlab.messages import capital, text, units
 from jitlab.messages.escape import clean
 from jitlab.runtime import Executable
 from jitlab.support.containers import as_json
@@ -56,13 +57,21 @@ class WhatIf:
     keep_text: str = ""  # why no lines keep it, where none do
     rounds: int = 0
     kept_seconds: float | None = None  # on a device whose memory keeps the arrays: nothing is copied
+    others: float | None = None  # of the processors, that other programs took meanwhile, where that is known
+
+    @property
+    def note(self) -> str:
+        """What makes the times less sure, as a sentence; "" for nothing."""
+        if self.change is None or (self.others or 0.0) < BUSY:
+            return ""
+        return capital(text(f"speed.{'busy' if self.change.significant else 'busy_again'}", share=self.others)) + "."
 
     def to_json(self) -> dict[str, Any]:
         """As docs/reference/report-format.md has the result of a what-if."""
         answer = as_json(self)
         asked = {"plan": answer.pop("plan"), "function": answer.pop("function")}
         refusal = self.refusal and self.refusal.to_json()
-        return {**answer, "question": self.question.to_json() | asked, "refusal": refusal}
+        return {**answer, "question": self.question.to_json() | asked, "refusal": refusal, "note": self.note or None}
 
     def __str__(self) -> str:
         head = f"{self.title}{at(self.lines)}"
@@ -71,14 +80,14 @@ class WhatIf:
             return _clean_lines([f"{head}: {self.refusal.text}", *([f"  {' → '.join(steps)}"] if len(steps) > 2 else [])])
         assert self.change is not None and self.before is not None and self.after is not None
         rows = [(f"{head}: {self.change.word}", "as built", "changed")]
-        rows += [(name, text(self.before), text(self.after)) for name, text in _ROWS]
+        rows += [(name, shown(self.before), shown(self.after)) for name, shown in _ROWS]
         wide = [max(len(row[k]) for row in rows[1:]) for k in range(2)]
         shown = [rows[0][0], f"  {'':<{wide[0]}}  {'as built':>{max(wide[1], 8)}}  changed"]
         shown += [f"  {name:<{wide[0]}}  {old:>{max(wide[1], 8)}}  {new}" for name, old, new in rows[1:]]
         if self.kept_seconds is not None:
             shown.append(f"  {units.duration(self.kept_seconds)} with arrays that stay in the GPU's memory")
         shown += [f"  {line}" for line in self.moved]
-        shown.append(f"  {self.advice}")
+        shown += [f"  {said}" for said in (self.advice, self.note) if said]
         if self.keep is not None:
             first, last = self.keep.first, self.keep.last
             lines = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -188,7 +197,10 @@ def ask(
     plan = executable.plan
     if experiment.refusal is not None:
         return WhatIf(question, plan.title, plan.function, title, lines, experiment.refusal)
+    load = kept.setdefault("load", None) or Load()
+    kept["load"] = load
     experiment.measure(seconds, between)
+    others = load.others()
     change = experiment.change()
     before, after = experiment.sides()
     assert experiment.after is not None
@@ -201,7 +213,7 @@ def ask(
     return WhatIf(
         question, plan.title, plan.function, title, lines, None, change, before, after,
         tuple(_moved(place, experiment.after.place)), advice, found, why,
-        len(experiment.before.samples), kept_seconds,
+        len(experiment.before.samples), kept_seconds, others if others is None else round(others, 3),
     )  # fmt: skip
 
 

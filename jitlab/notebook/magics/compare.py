@@ -13,6 +13,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.api.check.check import check_calls
+from jitlab.api.check.load import BUSY, Load
 from jitlab.api.check.replaying import (
     Call,
     Copies,
@@ -34,9 +35,7 @@ from jitlab.ops.linear_algebra.linear_systems import MatrixLibrary
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.random_draws import States, random_states
 from jitlab.report import Recording
-from jitlab.report.load import Load
 from jitlab.report.render import wording
-from jitlab.report.speed import BUSY
 from jitlab.runtime import watching
 from jitlab.support.limits import OutOfTimeError
 

@@ -48,7 +48,8 @@ def whatif(
         result = answer.to_json()
         if result["keep"] is not None:
             result["keep"]["file"] = session.file_name(result["keep"]["file"])
-        return {**result, "note": note or None, "in_cell": _in_cell(session, asked_in, plan)}
+        said = " ".join(filter(None, (note, answer.note)))
+        return {**result, "note": said or None, "in_cell": _in_cell(session, asked_in, plan)}
 
     title = _title(call, question)
     return {"job": session.jobs.submit("whatif", cell, title, run, ROUNDS_SECONDS + BUILD_SECONDS)}

@@ -10,8 +10,9 @@ from statistics import fmean, median_low, pstdev
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
+from jitlab.api.check.load import BUSY
 from jitlab.messages import Message, text, units
-from jitlab.report.speed import BUSY, times
+from jitlab.report.speed import times
 from jitlab.targets.devices import target_of
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jitlab.api.check.load import BUSY
 from jitlab.report import schema
 from jitlab.report.build.waited import FELT
 from jitlab.report.schema import keys_of
-from jitlab.report.speed import BUSY
 from jitlab.support.statistics import FEWEST, difference
 
 Json = dict[str, Any]

@@ -143,7 +143,7 @@ export const readWhatIfAnswer = (v: Json) => ({ question: readAskedChange(record
   lines: numbers(v.lines), refusal: maybe(v.refusal, readRefusedChange), change: maybe(v.change, readTimeChange),
   before: maybe(v.before, readMeasuredPlan), after: maybe(v.after, readMeasuredPlan), moved: texts(v.moved),
   advice: text(v.advice), keep: maybe(v.keep, readKeptLines), keepText: text(v.keep_text), rounds: amount(v.rounds),
-  note: text(v.note), inCell: maybe(v.in_cell, readCellCalls) });
+  /** share */ others: number(v.others), note: text(v.note), inCell: maybe(v.in_cell, readCellCalls) });
 export const readAskedChange = (v: Json) => ({
   kind: choice(v.kind, ['cut', 'fuse', 'keep_out', 'target', 'several'] as const) });
 export const readRefusedChange = (v: Json) => ({ code: text(v.code), text: text(v.text),
