@@ -63,10 +63,13 @@ class Copying:
 @dataclass(frozen=True)
 class InC:
     """A call as steps that machine code takes by C pointers: what NumPy's Python code does around them, to the bit. `temps`:
-    arrays that they need, row after row. Where a step finds something unusual, NumPy itself is called."""
+    arrays that they need, row after row. `along`: the steps go along this axis alone, so that they may take one part of the
+    arrays after the other along another one, and the temporaries hold a part. Where a step finds something unusual, NumPy
+    itself is called."""
 
     steps: tuple[UfuncLoop | SortLoop | Copying, ...]
     temps: tuple[Lying, ...] = ()
+    along: int | None = None
 
 
 def in_double(dtype: np.dtype) -> np.dtype:

@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -93,6 +94,23 @@ def test_transforms_are_numpys_to_the_bit(dtype, norm):
         assert_same(lambda x, fs=functions: tuple(f(x[0, :, 0], norm=norm) for f in fs), x)
     if dtype in "FD":
         assert_same(lambda x: np.fft.irfft(x, 7, axis=1, norm=norm), x)
+
+
+def test_transforms_in_double_precision_take_a_part_of_the_rows_after_the_other():
+    """NumPy transforms single precision that nothing scales in double: the arrays in double are never there as a whole."""
+    x = rng.standard_normal((700, 3, 250)).astype("f4")
+    for axis in (0, 1, 2):
+        assert_same(lambda x, axis=axis: np.fft.rfft(x, axis=axis), x)
+        assert_same(lambda x, axis=axis: np.fft.ifft(x.astype("c8"), axis=axis, norm="forward"), x)
+    assert_same(lambda x: np.fft.rfft(x.reshape(-1, 1, 25), axis=2), x)
+    f = jl.function(lambda x: np.fft.rfft(x, axis=2))
+    for _ in range(3):
+        f(x)
+    tracemalloc.start()
+    f(x)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < x.size * 8
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])

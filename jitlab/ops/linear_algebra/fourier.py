@@ -58,7 +58,7 @@ class Transform(Library, family=True):
         if not is_cast:
             return InC((loop,))
         temps = (in_double(source), extents), (in_double(to), made)
-        return InC((Copying(("temp", 0), ("in", 0)), loop, Copying(("out", 0), ("temp", 1))), temps)
+        return InC((Copying(("temp", 0), ("in", 0)), loop, Copying(("out", 0), ("temp", 1))), temps, along=self.axis)
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         longest = max(out.size, types[0].size, key=int)

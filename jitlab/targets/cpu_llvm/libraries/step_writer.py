@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ir import Poly
 from jitlab.ir.programs.program import ONE, Call
-from jitlab.ops.library_operations import Copying, InC, Place, SortLoop, UfuncLoop
+from jitlab.ops.library_operations import Copying, InC, Lying, Place, SortLoop, UfuncLoop
 from jitlab.support.lazy_dataclass import dataclass
 
 from . import call_records
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 #: The last four bytes of a loop's results before it runs. What is left as it was may mean that there was no memory; it is a
 #: NaN, whether of four bytes or the end of eight.
 UNTOUCHED = 0x7FFABEEF
+
+#: Temporaries of so many bytes in all are still in the cache of a core when they are read. Fewer cost more: NumPy makes the
+#: tables of a transform anew in each call of its loop.
+PART_BYTES = 1 << 19
+
+#: The symbol of the length of a part of the arrays.
+PART = "#part"
 
 _FLOATS = {4: "float", 8: "double"}
 
@@ -39,6 +46,11 @@ class Lane:
         """With an axis as its last one."""
         order = [k for k in range(len(self.extents)) if k != axis] + [axis]
         return Lane(self.start, self.dtype, tuple(self.extents[k] for k in order), tuple(self.strides[k] for k in order))
+
+    def part(self, start: str, axis: int, length: Poly) -> Lane:
+        """A part along an axis, which begins at `start`."""
+        extents = tuple(length if k == axis else n for k, n in enumerate(self.extents))
+        return Lane(start, self.dtype, extents, self.strides)
 
 
 class StepWriter:
@@ -85,11 +97,55 @@ class StepWriter:
         fn.block(done)
 
     def _steps(self, elsewhere: str) -> None:
-        fn = self.fn
         taken: list[str] = []
-        for number, (dtype, extents) in enumerate(self.steps.temps):
+        axis = self._axis_of_parts()
+        if axis is None:
+            self._temps(self.steps.temps, taken, elsewhere)
+            self._steps_once(taken, elsewhere)
+        else:
+            self._steps_in_parts(axis, taken, elsewhere)
+        for place in taken:
+            self.fn.emit(f"call void {self.word(call_records.FREE, 'ptr')}(ptr {place})")
+
+    def _axis_of_parts(self) -> int | None:
+        """The axis along which the steps may take one part after the other."""
+        if self.steps.along is None or not self.steps.temps:
+            return None
+        _, extents = self.steps.temps[0]
+        return next((axis for axis, n in enumerate(extents) if axis != self.steps.along and n != ONE), None)
+
+    def _steps_in_parts(self, axis: int, taken: list[str], elsewhere: str) -> None:
+        """The steps for one part of the arrays after the other, of which the temporaries hold `PART_BYTES`, or one place along
+        the axis."""
+        fn, whole, length = self.fn, dict(self.arrays), Poly.symbol(PART)
+        count = self._text(self.steps.temps[0][1][axis])
+
+        def least(a: str, b: str) -> str:
+            return fn.instr(f"select i1 {fn.instr(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
+        each = _total(_product([*n[:axis], *n[axis + 1 :]]).scale(dtype.itemsize) for dtype, n in self.steps.temps)
+        room = fn.instr(f"udiv i64 {PART_BYTES}, {self._text(each)}")
+        most = least(fn.instr(f"select i1 {fn.instr(f'icmp eq i64 {room}, 0')}, i64 1, i64 {room}"), count)
+        with self.writer.scope():
+            self.writer.symbols[PART] = most
+            self._temps([(dtype, (*n[:axis], length, *n[axis + 1 :])) for dtype, n in self.steps.temps], taken, elsewhere)
+        last = fn.instr(f"sub i64 {count}, 1")
+
+        def one(number: str) -> None:
+            first = fn.instr(f"mul i64 {number}, {most}")
+            self.writer.symbols[PART] = least(most, fn.instr(f"sub i64 {count}, {first}"))
+            for place, lane in whole.items():
+                self.arrays[place] = lane.part(self._at(lane.start, first, lane.strides[axis]), axis, length)
+            self._steps_once(taken, elsewhere)
+
+        self.writer.repeat(fn.instr(f"add i64 {fn.instr(f'udiv i64 {last}, {most}')}, 1"), one)
+
+    def _temps(self, temps: Sequence[Lying], taken: list[str], elsewhere: str) -> None:
+        for number, (dtype, extents) in enumerate(temps):
             start = self._allocated(self._text(_product(extents).scale(dtype.itemsize)), taken, elsewhere)
             self.arrays["temp", number] = Lane(start, dtype, extents, _rows(extents, dtype.itemsize))
+
+    def _steps_once(self, taken: list[str], elsewhere: str) -> None:
         for step in self.steps.steps:
             if isinstance(step, SortLoop):
                 self._sorted(step, taken, elsewhere)
@@ -97,8 +153,6 @@ class StepWriter:
                 self._loop(step)
             else:
                 self._copied(step)
-        for place in taken:
-            fn.emit(f"call void {self.word(call_records.FREE, 'ptr')}(ptr {place})")
 
     def word(self, number: int, type: str = "i64") -> str:
         return self.fn.instr(f"load {type}, ptr {self.fn.instr(f'getelementptr i64, ptr {self.record}, i64 {number}')}")
