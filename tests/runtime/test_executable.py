@@ -247,12 +247,27 @@ def test_layouts():
 
 
 def test_products_of_matrices_need_no_blas(monkeypatch):
-    monkeypatch.setattr("jitlab.targets.cpu_llvm.cpu_target.gemm_address", lambda name: 0)
+    monkeypatch.setattr("jitlab.targets.cpu_llvm.cpu_target.blas_address", lambda name: 0)
     rng = np.random.default_rng(0)
     a, b, v = rng.normal(size=(7, 13)), rng.normal(size=(13, 5)), rng.normal(size=13)
     f = jl.function(lambda a, b, v: (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b))
     for got, want in zip(f(a, b, v), (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_matrix_by_its_own_transpose_is_half_the_work(dtype, monkeypatch):
+    """One triangle of the result is computed and stored twice, as NumPy does it: its last bits are not those of a product of
+    two matrices."""
+    rng = np.random.default_rng(0)
+    stack = rng.normal(size=(3, 64, 64)).astype(dtype)
+    functions = [lambda x: x.T @ x, lambda x: x @ x.T, lambda x: x[1:, 3:].T @ x[1:, 3:], lambda x: (x - 1).T @ (x - 1)]
+    for function in functions:
+        f = jl.function(function)
+        for x in (stack[0], stack[0] * np.nan, stack[1], np.asfortranarray(stack[2])):
+            assert np.asarray(f(x)).tobytes() == function(x).tobytes()
+    f = jl.function(lambda x: x @ x.transpose(0, 2, 1))
+    assert f(stack).tobytes() == (stack @ stack.transpose(0, 2, 1)).tobytes()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -329,6 +329,12 @@ class Gemm:
     k: Poly
     origins: Origins = UNKNOWN
 
+    @property
+    def is_square(self) -> bool:
+        """Is it a matrix by its own transpose? Half of the result says all of it."""
+        is_same = (self.a, self.a_offset, self.lda) == (self.b, self.b_offset, self.ldb)
+        return is_same and self.transpose_a != self.transpose_b and self.m == self.n
+
 
 @dataclass
 class Call:

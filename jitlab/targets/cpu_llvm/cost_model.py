@@ -231,7 +231,7 @@ class _Walk:
 
     def _product(self, s: Gemm) -> None:
         m, n, k = (self.values.value(n) for n in (s.m, s.n, s.k))
-        work = 2 * m * n * k * (1.0 + SKINNY / max(min(m, n, k), 1))
+        work = (1 if s.is_square else 2) * m * n * k * (1.0 + SKINNY / max(min(m, n, k), 1))
         peak = self.speeds.peaks.flops_per_second / (1 if s.out.dtype.itemsize == 4 else 2)
         moved = sum(self.moving.pop(key, 0.0) for key in (("read", s.a.name), ("read", s.b.name), ("written", s.out.name)))
         self.ns += self.levels[-1].times * (PRODUCT + work / (SHARE * peak) * 1e9) + moved

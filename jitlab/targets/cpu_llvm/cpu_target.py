@@ -17,7 +17,7 @@ from jitlab.support.lazy import Kept
 from jitlab.targets.target import Compiled, Launcher, Origin, Peaks, PlainCall, Target
 
 from . import machine
-from .calls.blas import gemm_address
+from .calls.blas import blas_address
 from .calls.device import Memory
 from .calls.entry import CEntry, c_entry
 from .calls.launcher import ContextLauncher
@@ -63,7 +63,7 @@ class CpuTarget(Target):
 
     @property
     def shape(self) -> Shape:
-        return shape(bool(gemm_address("dgemm")), _slowness())
+        return shape(bool(blas_address("dgemm") and blas_address("dsyrk")), _slowness())
 
     def scheduled(self, program: Program) -> Scheduled:
         return scheduled(program)

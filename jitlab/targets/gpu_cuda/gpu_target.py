@@ -10,7 +10,7 @@ from jitlab.ir import Graph, Lowered, NestLimits, Shape
 from jitlab.ir.plans.call_forms import CallForm
 from jitlab.ir.programs.program import Program
 from jitlab.support.later import Later
-from jitlab.targets.cpu_llvm.calls.blas import gemm_address
+from jitlab.targets.cpu_llvm.calls.blas import blas_address
 from jitlab.targets.cpu_llvm.cpu_target import CPU
 from jitlab.targets.target import Compiled, DevicePeaks, Entry, Launcher, Listing, Origin, Target
 
@@ -56,7 +56,7 @@ class GpuTarget(Target):
 
     @property
     def shape(self) -> Shape:
-        return Shape(has_gemm=bool(gemm_address("dgemm")), **SHAPE)  # type: ignore[arg-type]
+        return Shape(has_gemm=bool(blas_address("dgemm")), **SHAPE)  # type: ignore[arg-type]
 
     def scheduled(self, program: Program) -> ScheduledKernels:
         return scheduled(program, self.limits, config.gpu_compiler)

@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 
-#: Spellings of cblas_?gemm with 64-bit integers in the wheels of NumPy.
+#: Spellings of a function of CBLAS with 64-bit integers in the wheels of NumPy.
 PATTERNS = ("scipy_cblas_{}64_", "cblas_{}64_", "cblas_{}$NEWLAPACK$ILP64")
 
 
 @cache
-def gemm_address(name: str) -> int:
-    """The address of `cblas_sgemm` or `cblas_dgemm` (64-bit integers); 0 when NumPy's BLAS has no such symbol."""
+def blas_address(name: str) -> int:
+    """The address of a function of CBLAS, as "dgemm" (64-bit integers); 0 when NumPy's BLAS has no such symbol."""
     try:
         library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
     except (AttributeError, OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from jitlab.ir.programs.program import Define, walk, written
 from jitlab.support.later import Later
@@ -27,13 +27,14 @@ ALONE = -1
 class ContextLayout:
     """Which slot of the context holds what. The first are the runtime's own: where to go on, cycles until a pause, BLAS, where
     to note times, the functions by which signals are looked after, when that was done last, what calls libraries, an exception,
-    the pool of threads, and the bytes of the rows of scratch that each of them has."""
+    the pool of threads, the bytes of the rows of scratch that each of them has, and more of BLAS."""
 
     program: Scheduled
 
     RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
-    POOL, ROWS = 12, 13
-    FIRST = 14
+    POOL, ROWS, SSYRK, DSYRK = 12, 13, 14, 15
+    FIRST = 16
+    BLAS: ClassVar[dict[str, int]] = {"sgemm": SGEMM, "dgemm": DGEMM, "ssyrk": SSYRK, "dsyrk": DSYRK}
 
     @lazy
     def buffers(self) -> dict[str, int]:

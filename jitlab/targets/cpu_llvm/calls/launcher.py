@@ -18,7 +18,7 @@ from jitlab.targets.llvm.program_phases import Phase, steps
 from jitlab.targets.target import END_NS, PROCESS_NS, START_NS, THREAD_NS, TICKS, Launcher
 
 from . import host_calls
-from .blas import gemm_address
+from .blas import blas_address
 from .buffers import pool
 from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout
 from .device import address_of
@@ -91,8 +91,8 @@ class ContextLauncher(Launcher):
         prepare(template)
         if template[ContextLayout.POOL]:
             template[ContextLayout.POOL] = pools.address()
-        template[ContextLayout.SGEMM] = gemm_address("sgemm")
-        template[ContextLayout.DGEMM] = gemm_address("dgemm")
+        for name, slot in ContextLayout.BLAS.items():
+            template[slot] = blas_address(name)
         for position, node in enumerate(self.lowered.inputs):
             value = getattr(node.op, "value", None)
             if value is not None:

@@ -59,8 +59,6 @@ else:
     call_records = Later("jitlab.targets.cpu_llvm.libraries.call_records")
     step_writer = Later("jitlab.targets.cpu_llvm.libraries.step_writer")
 
-GEMM = {np.dtype("f4"): "sgemm", np.dtype("f8"): "dgemm"}
-
 #: Operations on elements between two looks at the clock, about.
 LOOK_STEPS = 1 << 16
 
@@ -416,10 +414,8 @@ class PhaseWriter(Reductions):
 
     def _gemm(self, s: Gemm) -> None:
         fn = self.fn
-        dtype = s.out.dtype
-        slot = self.layout.SGEMM if dtype == np.dtype("f4") else self.layout.DGEMM
-        function = self.slot(slot, "ptr")
-        element = "float" if dtype == np.dtype("f4") else "double"
+        letter, element = ("s", "float") if s.out.dtype == np.dtype("f4") else ("d", "double")
+        function = self.slot(self.layout.BLAS[f"{letter}{'syrk' if s.is_square else 'gemm'}"], "ptr")
         m, n, k = (self._poly(p) for p in (s.m, s.n, s.k))
 
         def leading(p: Poly) -> str:
@@ -429,11 +425,35 @@ class PhaseWriter(Reductions):
 
         a, b, out = (self._address(x, o) for x, o in ((s.a, s.a_offset), (s.b, s.b_offset), (s.out, s.out_offset)))
         ta, tb = (112 if t else 111 for t in (s.transpose_a, s.transpose_b))
+        if s.is_square:
+            arguments = (
+                f"i32 101, i32 121, i32 {ta}, i64 {n}, i64 {k}, {element} 1.0, ptr {a}, i64 {leading(s.lda)}, "
+                f"{element} 0.0, ptr {out}, i64 {leading(s.n)}"
+            )
+            fn.emit(f"call void {function}({arguments})")
+            self._mirror(out, n, element)
+            return
         arguments = (
             f"i32 101, i32 {ta}, i32 {tb}, i64 {m}, i64 {n}, i64 {k}, {element} 1.0, ptr {a}, i64 {leading(s.lda)}, "
             f"ptr {b}, i64 {leading(s.ldb)}, {element} 0.0, ptr {out}, i64 {leading(s.n)}"
         )
         fn.emit(f"call void {function}({arguments})")
+
+    def _mirror(self, out: str, n: str, element: str) -> None:
+        """What stands above the diagonal of a matrix is stored below it, too."""
+        fn = self.fn
+
+        def at(row: str, column: str) -> str:
+            place = fn.instr(f"add i64 {fn.instr(f'mul i64 {row}, {n}')}, {column}")
+            return fn.instr(f"getelementptr {element}, ptr {out}, i64 {place}")
+
+        def row(i: str) -> None:
+            def column(j: str) -> None:
+                fn.emit(f"store {element} {fn.instr(f'load {element}, ptr {at(j, i)}')}, ptr {at(i, j)}")
+
+            self.repeat(i, column)
+
+        self.repeat(n, row)
 
     def _call(self, s: Call) -> None:
         """The function at CALL gets the operation and, for each array, its address, extents and strides. It writes 1 behind
