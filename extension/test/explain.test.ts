@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/sections/code/rows';
+import { stageIn, stagesOf } from '../src/core/sections/code/stages';
 import { tokens } from '../src/core/sections/code/tokens';
 import {
   choicesOf,
@@ -63,6 +64,14 @@ test('noise is one row with its count until it is unfolded', () => {
   assert.equal(rows.length, code.lines.length - noise + 1);
   assert.equal(rows.at(-1)?.text, `${noise} lines without a cell line folded`);
   assert.equal(codeRows(code, 'cluster_0', true).length, code.lines.length);
+});
+
+test('a cluster on a GPU has its stages in the place of assembly', () => {
+  assert.deepEqual(stagesOf(''), ['graph', 'program', 'llvm', 'llvm-optimized', 'asm']);
+  assert.deepEqual(stagesOf('/device:GPU:0'), ['graph', 'program', 'numba', 'llvm', 'ptx', 'sass']);
+  assert.equal(stageIn(stagesOf('/device:GPU:0'), 'asm'), 'ptx');
+  assert.equal(stageIn(stagesOf(''), 'sass'), 'asm');
+  assert.equal(stageIn(stagesOf(''), 'llvm'), 'llvm');
 });
 
 test('an operation lights the lines that were made of it, and a line of code its operation and its line', () => {

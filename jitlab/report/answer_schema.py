@@ -33,7 +33,7 @@ class ClusterListing(Record):
     """A cluster's code at one stage."""
 
     cluster: str  #: whose it is
-    stage: str  #: `graph`, `program`, `llvm`, `llvm-optimized`, `asm`, `ptx`
+    stage: str  #: `graph`, `program`, `llvm`, `llvm-optimized`, `asm`; of a GPU `numba`, `ptx`, `sass`
     lines: tuple[CodeLine, ...]  #: in order
     share: float | None  #: of the lines that are no noise, those with a line of the program
     absorbed: tuple[AbsorbedOp, ...]  #: operations that left no line

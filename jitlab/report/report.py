@@ -235,8 +235,8 @@ class Report:
 
         Args:
             name: the cluster's, "cluster_0".
-            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm"; of a GPU "numba", "llvm" or
-                "ptx".
+            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm"; of a GPU "numba", "llvm",
+                "ptx" or "sass".
 
         Returns:
             A str.
@@ -269,8 +269,8 @@ class Report:
 
         Args:
             cluster: its name, "cluster_0".
-            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm"; of a GPU "numba", "llvm" or
-                "ptx".
+            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm"; of a GPU "numba", "llvm",
+                "ptx" or "sass".
             plan: one of the report's plans, where two have a cluster of that name.
 
         Returns:

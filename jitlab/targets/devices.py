@@ -32,6 +32,9 @@ DEVICES: dict[str, Target] = {"CPU": CPU}
 #: Where programs run that name no device.
 default = "CPU"
 
+#: The stages of code that only a GPU has, and what there is none of where there is no such stage.
+OF_GPUS = {"numba": "no functions of numba.cuda", "ptx": "no PTX", "sass": "no SASS"}
+
 GPU = "GPU"
 ON_GPU = f"/device:{GPU}:0"
 AUTO = PLACES[2]
@@ -169,8 +172,8 @@ def target_of(key: str) -> Target:
 
 
 def code_stages() -> tuple[str, ...]:
-    """The stages of code that some target has."""
-    return tuple(dict.fromkeys(stage for target in DEVICES.values() for stage in target.stages))
+    """The stages of code that some target has; those of a GPU can be asked for before one is used."""
+    return tuple(dict.fromkeys((*(stage for target in DEVICES.values() for stage in target.stages), *OF_GPUS)))
 
 
 def trim() -> None:

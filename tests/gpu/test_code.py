@@ -1,18 +1,15 @@
 """What the code of programs for a GPU is like, without one: how it reads memory, and which instructions it has and has not."""
 
-import importlib.util
 import os
 import re
-import shutil
 import subprocess
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.targets.gpu_cuda.ptx import ptx_of
+from jitlab.targets.gpu_cuda.ptx import nvidia_program, ptx_of
 from tests.gpu.listed_programs import LISTED
 from tests.gpu.on_gpu import on_gpu
 
@@ -95,13 +92,8 @@ def test_code_is_not_longer_than_it_was(golden):
 
 
 def assembler():
-    """NVIDIA's assembler: named by JITLAB_PTXAS, on the path, or of the package nvidia-cuda-nvcc."""
-    named = os.environ.get("JITLAB_PTXAS") or shutil.which("ptxas")
-    if named is None and (found := importlib.util.find_spec("nvidia")) is not None:
-        named = next(
-            (str(p) for folder in found.submodule_search_locations or () for p in Path(folder).rglob("bin/ptxas")), None
-        )
-    return named
+    """NVIDIA's assembler: named by JITLAB_PTXAS, or found."""
+    return os.environ.get("JITLAB_PTXAS") or nvidia_program("ptxas")
 
 
 #: Bytes that kernels put out of registers, of which they get fewer so that more threads fit: at most these.

@@ -15,12 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from jitlab import messages
 from jitlab.ir import UNKNOWN, ClusterCode, Origin, Origins
 from jitlab.ir.programs.program_lines import located_lines
 from jitlab.messages import units
 from jitlab.messages.escape import clean
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.devices import code_stages, target_of
+from jitlab.targets.devices import OF_GPUS, code_stages, target_of
 from jitlab.targets.target import Listed, Listing
 
 Json = dict[str, Any]
@@ -28,13 +29,10 @@ Json = dict[str, Any]
 #: Longer names of the program stand above its lines.
 LONGEST_NAME = 24
 
-#: The stage that a GPU's target will have.
-PTX = "ptx"
-
 
 def known_stages() -> tuple[str, ...]:
     """The stages that can be asked for; those behind "program" are the targets'."""
-    return ("graph", "program", *code_stages(), PTX)
+    return ("graph", "program", *code_stages())
 
 
 @dataclass(frozen=True)
@@ -145,10 +143,13 @@ def cluster_code(
     target = target_of(code.target)
     if stage not in target.stages:
         why = f"There is no {stage} of this cluster."
-        why = "There is no PTX: this cluster runs on the processor." if stage == PTX else why
+        if stage in OF_GPUS:
+            why = messages.text("gpu.not_there", what=OF_GPUS[stage])
         return Code(cluster, stage, (), note=f"{why} What runs is the stage {target.stages[-1]}.")
     listing = target.listing(code.program)
     lines = made.machine(listing.lines(stage), listing)
+    if not lines:  # the note says why
+        return Code(cluster, stage, (), note=listing.note(stage))
     comment = listing.comment(stage)
     if comment is not None:
         means = ", ".join(f"{name} is {value}" for name, value in made.means().items())

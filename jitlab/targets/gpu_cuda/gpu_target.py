@@ -41,7 +41,7 @@ class GpuTarget(Target):
     """The kernels of one GPU, behind the interface."""
 
     key = "gpu_cuda"
-    stages = ("numba", "llvm", "ptx")
+    stages = ("numba", "llvm", "ptx", "sass")
 
     device: GpuMemory
 

@@ -1,7 +1,9 @@
-"""The text of kernels for people: as numba.cuda functions, LLVM's as they are written, and PTX; each line has its place."""
+"""The text of kernels for people: as numba.cuda functions, LLVM's as they are written, PTX, and SASS where NVIDIA's programs
+are there to make it; each line has its place."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from jitlab import messages
@@ -17,7 +19,10 @@ from .kernels.schedules import Unscheduled
 from .numba_source.numba_module import NumbaModule, numba_module
 from .ptx_gaps import filled
 
-NUMBA = "numba"
+NUMBA, SASS = "numba", "sass"
+
+#: Instructions of SASS that do no work: the end, room behind it, and a jump to itself that nothing reaches.
+_ENDS = re.compile(r"\*/\s+(?:EXIT|NOP|RET\.\S+ .*|BRA `?\(?(\.L_x_\d+)\)?`?)\s*;")
 
 #: The architecture that PTX is shown for where no GPU says one.
 SHOWN_ARCH = "sm_90"
@@ -58,7 +63,9 @@ class KernelListing(Listing):
         made = self._made
         if isinstance(made, Unscheduled):
             return []
-        return self._llvm(made) if stage == "llvm" else self._ptx(made)
+        if stage == SASS:
+            return self._sass if isinstance(self._sass, list) else []
+        return self._llvm(made) if stage == "llvm" else self._ptx
 
     def _llvm(self, made: LocatedKernels) -> list[Listed]:
         found, kernel = [], ""
@@ -68,7 +75,10 @@ class KernelListing(Listing):
             found.append(_listed(text, made, frozenset((number,) if number else ()), kernel, text.startswith("  ")))
         return found
 
-    def _ptx(self, made: LocatedKernels) -> list[Listed]:
+    @lazy
+    def _ptx(self) -> list[Listed]:
+        made = self._made
+        assert not isinstance(made, Unscheduled)
         lines = ptx.ptx_of(made.text, self.arch).splitlines()
         numbers, _ = numbers_beside(lines, ptx.ptx_of(made.debug, self.arch).splitlines())
         own = iter(numbers)
@@ -84,6 +94,23 @@ class KernelListing(Listing):
                 found.append(_listed(line, made, places, kernel, is_work))
         return found
 
+    @lazy
+    def _sass(self) -> list[Listed] | str:
+        """Each instruction has the place of the PTX that it was made of; or why there is none."""
+        lines = self._ptx
+        try:
+            made = ptx.sass_of("".join(f"{line.text}\n" for line in lines), self.arch)
+        except LookupError as missing:
+            return str(missing)
+        found, label = [], ""
+        for text, number in made:
+            place, is_noise = (lines[number - 1].place, lines[number - 1].noise) if number else (Place(UNKNOWN, "", ""), True)
+            end = _ENDS.search(text)
+            is_end = end is not None and (end[1] is None or f"{end[1]}:" == label)
+            found.append(Listed(text, Place(UNKNOWN, place.role, place.kernel) if is_end else place, is_noise or is_end))
+            label = text.strip() if not ptx.is_sass(text) else ""
+        return found
+
     def comment(self, stage: str) -> str | None:
         return "#" if stage == NUMBA and not isinstance(self._numba, Unscheduled) else None
 
@@ -91,6 +118,8 @@ class KernelListing(Listing):
         made = self._numba if stage == NUMBA else self._made
         if isinstance(made, Unscheduled):
             return messages.text(made.code, **made.operands)
+        if stage == SASS:
+            return self._sass if isinstance(self._sass, str) else messages.text("gpu.sass_note", arch=self.arch)
         return messages.text("gpu.numba_note") if stage == NUMBA else None
 
 

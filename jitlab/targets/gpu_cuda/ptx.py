@@ -1,10 +1,20 @@
-"""LLVM text -> PTX, by the NVPTX target that llvmlite brings: it needs neither a GPU nor NVIDIA's software."""
+"""LLVM text -> PTX, by the NVPTX target that llvmlite brings: it needs neither a GPU nor NVIDIA's software. PTX -> SASS, a
+GPU's own instructions, by NVIDIA's assembler and disassembler: only people look at it, where these are installed."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from jitlab import messages
 from jitlab.errors import InternalError
 from jitlab.support.address_space import ask_for
 from jitlab.targets.cpu_llvm import machine
@@ -17,6 +27,11 @@ KNOWN = {
     70: (60, 15), 72: (61, 15), 75: (63, 15), 80: (70, 15), 86: (71, 15), 87: (74, 16), 89: (78, 16), 90: (78, 16),
     100: (86, 20), 101: (86, 20), 103: (88, 21), 110: (90, 22), 120: (87, 20), 121: (88, 21),
 }  # fmt: skip
+
+#: NVIDIA's programs that SASS takes, each with the package that brings it; seconds that one may take.
+PROGRAMS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
+PATIENCE = 60
+_PTX_LINE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
 
 #: Code is not made for those: their kernels would have no shuffles under a mask.
 OLDEST = 70
@@ -78,3 +93,55 @@ def _nvptx() -> Any:
             f"llvmlite {llvmlite.__version__} makes no code for GPUs", why="LLVM was built without its NVPTX target",
             hint="pip install -U llvmlite",
         ) from None  # fmt: skip
+
+
+def nvidia_program(name: str) -> str | None:
+    """Where a program of NVIDIA's is: on the path, in a CUDA toolkit, or in one of NVIDIA's packages for Python."""
+    toolkits = [os.path.join(os.environ[root], "bin") for root in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(root)]
+    spec = importlib.util.find_spec("nvidia")
+    packages = [found for root in (spec and spec.submodule_search_locations) or () for found in Path(root).glob("*/bin")]
+    places = (None, *toolkits, *map(str, packages))
+    return next((found for place in places if (found := shutil.which(name, path=place))), None)
+
+
+def sass_of(text: str, arch: str) -> list[tuple[str, int]]:
+    """Lines of the SASS of a module of PTX, each with the number of the line of PTX that it was made of; 0: of none. Raises
+    LookupError, whose sentence says what is missing, or what NVIDIA's programs say."""
+    programs = {name: nvidia_program(name) for name in PROGRAMS}
+    missing = [name for name, path in programs.items() if path is None]
+    if missing:
+        packages = " ".join(PROGRAMS[name] for name in missing)
+        raise LookupError(messages.text("gpu.no_sass", programs=" and ".join(missing), packages=packages))
+    with tempfile.TemporaryDirectory(prefix="jitlab-sass-") as folder:
+        source, cubin = Path(folder, "kernels.ptx"), Path(folder, "kernels.cubin")
+        source.write_text(text, encoding="utf-8")
+        _said_by(str(programs["ptxas"]), "--generate-line-info", f"-arch={arch}", "-o", str(cubin), str(source))
+        return list(_numbered(_said_by(str(programs["nvdisasm"]), "--print-code", "--print-line-info-ptx", str(cubin))))
+
+
+def _said_by(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr or error.stdout).strip().partition("\n")[0]
+        raise LookupError(messages.text("gpu.sass_failed", program=Path(command[0]).stem, said=said or error)) from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LookupError(messages.text("gpu.sass_failed", program=Path(command[0]).stem, said=error)) from None
+    return done.stdout
+
+
+def _numbered(text: str) -> Iterator[tuple[str, int]]:
+    """A remark says which line of PTX the instructions behind it are of, up to the next one."""
+    number = 0
+    for line in text.splitlines():
+        if found := _PTX_LINE.match(line):
+            number = int(found[1])
+            continue
+        if line.startswith(".text."):
+            number = 0
+        yield line.rstrip(), number if is_sass(line) else 0
+
+
+def is_sass(line: str) -> bool:
+    """Is a line of a disassembly an instruction?"""
+    return line.lstrip().startswith("/*")

@@ -31,7 +31,7 @@ export type Request =
   | { want: 'measure' | 'check'; cell: string }
   | { want: 'cancel' | 'continue'; job: string };
 
-export type CodeStage = 'graph' | 'program' | 'llvm' | 'llvm-optimized' | 'asm' | 'ptx';
+export type CodeStage = 'graph' | 'program' | 'llvm' | 'llvm-optimized' | 'asm' | 'numba' | 'ptx' | 'sass';
 
 /** The kernel, as the panel's views reach it. */
 export interface KernelAccess {

@@ -10,7 +10,7 @@ import type { SectionContext } from '../../panel/section';
 import { CodeList } from './list';
 import type { CodeStore } from './store';
 import { codeRows, isLit, type CodeRow } from './rows';
-import { absorbedText, STAGES } from './stages';
+import { absorbedText, stageIn, STAGES } from './stages';
 import { painted, selvage } from './source';
 import { languageOf, tokens } from './tokens';
 
@@ -62,9 +62,7 @@ export class CodePane {
     this.clusterId = clusterId;
     this.stages = stages;
     this.live = live;
-    if (!stages.includes(this.stage)) {
-      this.stage = 'program';
-    }
+    this.stage = stageIn(stages, this.stage);
     this.fillTabs();
     this.fill();
   }

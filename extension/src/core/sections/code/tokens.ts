@@ -46,7 +46,9 @@ const LANGUAGES: Record<string, Language> = {
   llvm: 'llvm',
   'llvm-optimized': 'llvm',
   asm: 'asm',
-  ptx: 'asm'
+  ptx: 'asm',
+  sass: 'asm',
+  numba: 'python'
 };
 
 export function languageOf(stage: string): Language {

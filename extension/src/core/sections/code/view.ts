@@ -1,12 +1,11 @@
 import { chooser, h, icon, iconButton } from '../../base/dom';
 import { arrayType, joined, some } from '../../base/format';
-import type { CodeStage } from '../../report/kernel';
 import { idText, type Linked, type Links } from '../../report/links';
 import type { CellState } from '../../report/model';
 import type { Cluster, Report } from '../../report/report';
 import type { Section, SectionContext, SectionView } from '../../panel/section';
 import { CodePane, NEEDS_KERNEL } from './pane';
-import { STAGES } from './stages';
+import { stageIn, STAGES, stagesOf } from './stages';
 import { clustersToRead, clusterToRead, codeRows, isLit } from './rows';
 import { SourcePane } from './source';
 import { CodeStore } from './store';
@@ -97,7 +96,7 @@ export class CodeView implements SectionView {
       return;
     }
     this.renderHead(cluster, id, links);
-    const stages = stagesOf(cluster);
+    const stages = stagesOf(cluster?.device ?? '');
     const shown = this.width >= TWO_PANES ? 2 : 1;
     this.frame.classList.toggle('jl-beside', shown === 2);
     this.panes.forEach((pane, index) => {
@@ -105,7 +104,7 @@ export class CodeView implements SectionView {
       if (index < shown) {
         const { kernel } = this.context;
         if (cluster && kernel && this.live) {
-          this.store.load(kernel, cluster, stages.includes(pane.stage) ? pane.stage : 'program');
+          this.store.load(kernel, cluster, stageIn(stages, pane.stage));
         }
         pane.show(cluster, id, stages, this.live);
       }
@@ -169,12 +168,12 @@ export class CodeView implements SectionView {
     if (!cluster) {
       return '';
     }
-    const counts = STAGES.map(({ stage, unit }) => {
+    const counts = STAGES.map(({ stage, unit, counted }) => {
       const code = this.store.get(cluster, stage)?.code;
       const count = code
         ? codeRows(code, this.read, false).filter(row => isLit(row, cluster.plan, linked, links)).length
         : 0;
-      return count > 0 && (stage === 'program' || stage === 'asm' || stage === 'ptx') ? some(count, unit) : '';
+      return count > 0 && counted ? some(count, unit) : '';
     });
     return joined(', ', ...counts);
   }
@@ -192,12 +191,6 @@ export class CodeView implements SectionView {
   private read = '';
   private headShown = '';
   private pin: string | null = null;
-}
-
-/** PTX only where the cluster was compiled for a GPU. */
-function stagesOf(cluster: Cluster | null): CodeStage[] {
-  const gpu = /gpu|cuda/i.test(cluster?.device ?? '');
-  return STAGES.map(({ stage }) => stage).filter(stage => (stage === 'ptx' ? gpu : !(gpu && stage === 'asm')));
 }
 
 /** What is pinned, and its type: `f32[60000,10] → f32[60000,10] · 0.6 M elements`. */
