@@ -14,10 +14,11 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import asdict, field
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from jitlab.messages import Message
 from jitlab.support import locks, native_call_log
@@ -260,6 +261,12 @@ class HostOperationRan(WorkEvent):
     kind: ClassVar[str] = "host-operation-ran"
     operation: str  # the node's name
     op: str
+    delayed_ns: int = 0  # for which its thread waited for a processor
+
+    @property
+    def work_ns(self) -> int:
+        """What it took without that; it is one thread's."""
+        return self.duration_ns - self.delayed_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,9 +353,9 @@ class NumericsChecked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRan(Event):
-    """A statement that was not captured ran as Python. `met`: of what is another each time, values. `fell_back`: compiled code
-    had begun to run, and did not fit; `cut`: what it did not fit for, where that is known; `again`: the next run is recorded
-    anew."""
+    """A statement that was not captured ran as Python. `delayed_ns`: within its time, for which its thread waited for a
+    processor. `met`: of what is another each time, values. `fell_back`: compiled code had begun to run, and did not fit; `cut`:
+    what it did not fit for, where that is known; `again`: the next run is recorded anew."""
 
     kind: ClassVar[str] = "statement-ran"
     reason: str  # the kind of reason: "effect", "value", ...
@@ -356,6 +363,7 @@ class StatementRan(Event):
     lines: tuple[Span, ...]
     start_ns: int
     duration_ns: int
+    delayed_ns: int = 0
     met: tuple[str, ...] = ()
     fell_back: bool = False
     cut: tuple[Span, ...] = ()
@@ -496,6 +504,63 @@ processor_ns, thread_ns = _fine("process_time", time.process_time_ns), _fine("th
 def had_ns() -> tuple[int, int]:
     """Both."""
     return processor_ns(), thread_ns()
+
+
+#: Where Linux says of the thread that opens it how long it has run and how long it has waited for a processor.
+SCHEDULE = "/proc/thread-self/schedstat"
+
+
+class _Schedule:
+    """What the system says of the thread that made it."""
+
+    __slots__ = ("file", "process")
+
+    def __init__(self) -> None:
+        self.process, self.file = os.getpid(), -1
+        with suppress(OSError):
+            self.file = os.open(SCHEDULE, os.O_RDONLY)
+
+    def delayed_ns(self) -> int:
+        """0 where the system does not say."""
+        try:
+            return int(os.pread(self.file, 80, 0).split()[1]) if self.file >= 0 else 0
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        if self.file >= 0:
+            with suppress(OSError):
+                close(self.file)
+
+
+class _Schedules(threading.local):
+    now: _Schedule | None = None  # a forked process has a thread of its own
+
+    def delayed_ns(self) -> int:
+        if self.now is None or self.now.process != os.getpid():
+            self.now = _Schedule()
+        return self.now.delayed_ns()
+
+
+_schedules = _Schedules()
+
+
+class Moment(NamedTuple):
+    """When something of a thread began or ended, and how long the thread had waited for a processor until then."""
+
+    ns: int
+    delayed_ns: int = 0
+
+
+def moment() -> Moment:
+    """Now. The system is asked where somebody listens."""
+    return Moment(time.perf_counter_ns(), _schedules.delayed_ns() if active() else 0)
+
+
+def between(began: Moment, ended: Moment) -> dict[str, Any]:
+    """The times of an event that began and ended then."""
+    took = ended.ns - began.ns
+    return {"start_ns": began.ns, "duration_ns": took, "delayed_ns": min(took, max(0, ended.delayed_ns - began.delayed_ns))}
 
 
 def active() -> bool:

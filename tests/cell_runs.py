@@ -23,9 +23,9 @@ class CellResult(CellObserver):
     def display(self, value):
         self.value, self.has_value = value, True
 
-    def ran(self, statement, reason, started, ended=0):
+    def ran(self, statement, reason, began, ended=None):
         self.statements.append((reason.code, str(reason.said), statement.source))
-        super().ran(statement, reason, started, ended)
+        super().ran(statement, reason, began, ended)
 
     def called(self, trace, started):
         self.runs += 1

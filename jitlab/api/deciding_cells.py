@@ -132,8 +132,8 @@ class DecidedCell(CellObserver):
                 events.send(events.CalledAsPython(about=about, start_ns=started, duration_ns=took))
 
     # ---- what is told of it
-    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
-        super().ran(statement, reason, started, ended)
+    def ran(self, statement: Statement, reason: Refusal, began: events.Moment, ended: events.Moment | None = None) -> None:
+        super().ran(statement, reason, began, ended)
         if is_quiet(statement, reason):
             return
         here.is_in_pieces = True

@@ -90,7 +90,8 @@ class Sampled(Tally):
 
     def add_call(self, event: Any, kernels_ns: tuple[int, ...] = ()) -> None:
         self.first_ns = self.first_ns or (event.start_ns, event.start_ns + event.duration_ns)
-        work = event.work_ns if isinstance(event, events.ClusterRan) and not event.launched else event.duration_ns
+        is_timed = isinstance(event, events.WorkEvent) and not getattr(event, "launched", ())
+        work = event.work_ns if is_timed else event.duration_ns
         if work < event.duration_ns:
             self.stolen_ns += event.duration_ns - work
             kernels_ns = tuple(ns * work // event.duration_ns for ns in kernels_ns)
@@ -140,6 +141,7 @@ class Recording:
         self.measuring_ns = 0  # that the user waited for a comparison, a check or a timing after the run
         self.idle_ns: int | None = None  # of that, when its thread had no processor, where that is known
         self.away_ns = 0  # of that, within launches and host operations
+        self.delayed_ns = 0  # for which statements of Python's waited for a processor
         self.copied_ns = 0  # that copies of arguments took
         self.captures_ns = 0  # that the run waited for captures and compilers, also for those that came to nothing
         self.is_captured = False  # all of it is a cell that jitlab runs: what is neither work nor Python's is its own
@@ -239,8 +241,8 @@ class Recording:
 
     @property
     def stolen_ns(self) -> int:
-        """Within launches, for which other programs had the processor."""
-        return sum(tally.stolen_ns for tally in self.clusters.values())
+        """Within launches, operations of NumPy's and statements of Python's, for which others had the processor."""
+        return self.delayed_ns + sum(tally.stolen_ns for tally in (*self.clusters.values(), *self.host.values()))
 
     def fingerprint(self, of: Callable[..., str], plan: dict[str, Any], *names: str) -> str:
         """Of a plan (or a cluster of it), made once: reports of a cell that runs are many. Clusters' names are unique."""
@@ -384,7 +386,8 @@ class Recording:
 
     def _statement_ran(self, event: events.StatementRan) -> None:
         tally = self._replaced((event.reason, event.said, event.lines))
-        tally.add(event.duration_ns)
+        tally.add(event.duration_ns - event.delayed_ns)
+        self.delayed_ns += event.delayed_ns
         tally.add_met(event.met)
         if event.fell_back:
             tally.fell_back, tally.cut, tally.again = True, event.cut, event.again

@@ -663,13 +663,13 @@ class Executable:
         if not events.active():
             values[node] = self._value(node, values)
             return
-        started, (process, thread) = time.perf_counter_ns(), events.had_ns()
+        began, (process, thread) = events.moment(), events.had_ns()
         values[node] = self._value(node, values)
-        ended, (process_ended, thread_ended) = time.perf_counter_ns(), events.had_ns()
+        ended, (process_ended, thread_ended) = events.moment(), events.had_ns()
         events.send(
             events.HostOperationRan(
-                function=self.function, trace=self.trace, operation=node.name, op=node.op.name, start_ns=started,
-                duration_ns=ended - started, process_ns=process_ended - process, thread_ns=thread_ended - thread,
+                function=self.function, trace=self.trace, operation=node.name, op=node.op.name,
+                **events.between(began, ended), process_ns=process_ended - process, thread_ns=thread_ended - thread,
             )
         )  # fmt: skip
 

@@ -113,6 +113,38 @@ def test_what_other_programs_had_within_launches_is_waiting_and_no_work_of_clust
         assert now["seconds"] == pytest.approx(then["seconds"] / 4, rel=0.01)
 
 
+def test_what_others_had_while_python_or_numpy_ran_is_waiting_and_no_time_of_theirs():
+    happened = list(samples.softmax_events(compare=False))
+    numpy = next(n for n, event in enumerate(happened) if isinstance(event, events.HostOperationRan))
+    took, delay = happened[numpy].duration_ns, happened[numpy].duration_ns // 2
+    happened[numpy] = replace(happened[numpy], process_ns=4 * took, delayed_ns=delay)
+    said, lines = samples.said("print writes output"), (("In [7]", 3, 0, 3, 10),)
+    happened.append(
+        events.StatementRan(reason="effect", said=said, lines=lines, start_ns=0, duration_ns=30_000_000, delayed_ns=20_000_000)
+    )
+    recording = samples.recorded(happened, samples.cell())
+    recording.run_ns = 200_000_000
+    report, plain = recording.report(), of(run_ns=200_000_000)
+    assert report.verdict["waited"]["waiting"] == (20_000_000 + delay) / 1e9
+    assert report.verdict["waited"]["work"] == pytest.approx(plain.verdict["waited"]["work"] - delay / 1e9)
+    assert [statement.seconds for statement in report.statements] == [0.01]
+
+
+def test_how_long_a_thread_waited_for_a_processor_is_the_systems_word(tmp_path, monkeypatch):
+    schedule = tmp_path / "schedstat"
+    monkeypatch.setattr(events, "SCHEDULE", str(schedule))
+    monkeypatch.setattr(events, "_schedules", events._Schedules())
+    assert events.moment().delayed_ns == 0  # nobody listens
+    with events.listen(lambda event: None):
+        for said, known in (("5000 70 3\n", 70), ("5000 90 3\n", 90), ("", 0)):
+            schedule.write_text(said)
+            monkeypatch.setattr(events, "_schedules", events._Schedules())
+            assert events.moment().delayed_ns == known
+    times = [events.Moment(1000, 70), events.Moment(1500, 90), events.Moment(1600, 900)]
+    assert events.between(*times[:2]) == {"start_ns": 1000, "duration_ns": 500, "delayed_ns": 20}
+    assert events.between(*times[1:])["delayed_ns"] == 100  # never more than the time itself
+
+
 def test_many_calls_at_once_count_as_single_ones():
     one, many = Sampled(), Sampled()
     durations, work, kernels = np.array([1000, 3000]), np.array([250, 3000]), np.array([[600, 400], [3000, 0]])

@@ -143,7 +143,7 @@ class Dispatched(Explained):
         raise NotImplementedError
 
     def _python(self, args: tuple[Any, ...], kwargs: dict[str, Any], refusal: Refusal) -> Any:
-        started = time.perf_counter_ns()
+        began = events.moment()
         before, outside.unmarked = outside.unmarked, True
         try:
             if refusal.made:
@@ -154,7 +154,7 @@ class Dispatched(Explained):
             outside.unmarked = before
             if events.active():
                 said = self._said_of_refused(refusal, calling_line() or self._definition())
-                emit_statement(said.reason, said.said, said.lines, started, **told_of(refusal))
+                emit_statement(said.reason, said.said, said.lines, began, **told_of(refusal))
 
     def _said_of_refused(self, refusal: Refusal, at: Source | None) -> events.PythonStatement:
         """What is said of a call that is not captured, which is made there."""

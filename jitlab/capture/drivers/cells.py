@@ -13,13 +13,13 @@ import inspect
 import io
 import pickle
 import threading
-import time
 import types
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import TracebackType
 from typing import Any
 
+from jitlab import events
 from jitlab.capture.effort import Effort, at_most
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.positions import cell_traceback, describe, without_signals
@@ -148,14 +148,14 @@ class CellRun(Driver):
 
     async def wait(self, statement: Statement) -> None:
         """Run a statement that waits."""
-        started = time.perf_counter_ns()
+        began = events.moment()
         code = statement.plain()
         try:
             waiting = eval(code, self.names)
             if inspect.iscoroutine(waiting):
                 await waiting
         finally:
-            self.observer.ran(statement, WAITS, started)
+            self.observer.ran(statement, WAITS, began)
         self.look_at_errstate()
         self.done(statement)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import events
 from jitlab.capture.effort import STOPPED, TOO_MUCH, here
 from jitlab.capture.numpy_calls import explanations
 from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
@@ -313,11 +314,11 @@ class Driver:
 
     def settled(self, loop: Statement, code: types.CodeType) -> str:
         """Run the iterations of a loop that are Python's; how it ended."""
-        started = time.perf_counter_ns()
+        began = events.moment()
         try:
             return self.execute(code)
         finally:
-            self.observer.ran(loop, _SETTLED, started, time.perf_counter_ns())
+            self.observer.ran(loop, _SETTLED, began, events.moment())
 
     def only_python(self, segment: Segment) -> bool:
         """Is it known of each statement, those in its blocks too, that Python runs it?"""
@@ -470,7 +471,7 @@ class Driver:
 
     def replace(self, at: int, length: int, reason: Refusal) -> tuple[int, str]:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
-        ran: list[tuple[Statement, Refusal | None, int, int]] = []
+        ran: list[tuple[Statement, Refusal | None, events.Moment, events.Moment]] = []
         count, jump = 0, ""
         try:
             while count < length and not jump:
@@ -482,7 +483,7 @@ class Driver:
                     statement = statement.rest()
                 if self.is_strict:
                     self.refuse(statement, reason)
-                started, self.has_helped = time.perf_counter_ns(), False
+                began, self.has_helped = events.moment(), False
                 try:
                     jump = self.execute(statement.plain())
                 except Exception as error:
@@ -492,12 +493,12 @@ class Driver:
                         reason = Refusal("error", explanations.said_of(error))
                     raise
                 finally:
-                    ran.append((statement, _HELPER if self.has_helped else None, started, time.perf_counter_ns()))
+                    ran.append((statement, _HELPER if self.has_helped else None, began, events.moment()))
                 if statement.is_display or statement.group is not None:
                     self.done(statement)
         finally:
-            for statement, its_own, started, ended in ran:
-                self.observer.ran(statement, its_own or reason, started, ended)
+            for statement, its_own, began, ended in ran:
+                self.observer.ran(statement, its_own or reason, began, ended)
         return count, jump
 
     def note_helper(self, statement: Statement, helper: Any) -> None:
@@ -524,7 +525,7 @@ class Driver:
         if parts is None:
             return self.replace(at, 1, reason)
         if not is_told_by_parts(statement, parts, reason):
-            self.observer.ran(statement, reason, time.perf_counter_ns())
+            self.observer.ran(statement, reason, events.moment())
         return 1, self.parts(parts)
 
     def done(self, statement: Statement) -> None:

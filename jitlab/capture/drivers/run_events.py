@@ -11,6 +11,7 @@ from jitlab import events
 from jitlab.capture.guards.changes import Change, fix_of_name
 from jitlab.capture.positions import spans
 from jitlab.capture.refusals import Refusal
+from jitlab.events import Moment
 from jitlab.ir import is_operation
 from jitlab.messages import Message
 
@@ -62,16 +63,12 @@ def emit_trace(
 
 
 def emit_statement(
-    reason: str, said: Message, lines: Sequence[events.Span], started_ns: int, *, ended_ns: int = 0, **more: Any
+    reason: str, said: Message, lines: Sequence[events.Span], began: Moment, ended: Moment | None = None, **more: Any
 ) -> None:
     """Python has run a statement or a call since then, for this reason."""
     if events.active():
-        events.send(
-            events.StatementRan(
-                reason=reason, said=said, lines=tuple(lines), start_ns=started_ns,
-                duration_ns=(ended_ns or time.perf_counter_ns()) - started_ns, **more,
-            )
-        )  # fmt: skip
+        times = events.between(began, ended or events.moment())
+        events.send(events.StatementRan(reason=reason, said=said, lines=tuple(lines), **times, **more))
 
 
 def told_of(reason: Refusal) -> dict[str, Any]:
@@ -121,25 +118,25 @@ def give_out(
 
 def _do(effect: Given, values: Sequence[Any], begun: list[int]) -> None:
     """Do what was put off; `begun` says how many statements of a loop of a cell have begun."""
-    started = time.perf_counter_ns() if events.active() else 0
+    began_at = events.moment() if events.active() else None
     try:
         if effect.loop is None:
             effect.function(*values)
         else:
             effect.function.counted(begun, values)  # type: ignore[attr-defined]
     finally:
-        if started:
+        if began_at is not None:
             said = effect.said
-            emit_statement(said.reason, said.said, said.lines, started)
+            emit_statement(said.reason, said.said, said.lines, began_at)
 
 
 class Observer:
     """Who is told of what a program in pieces does; this one tells the listeners of events."""
 
-    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
+    def ran(self, statement: Statement, reason: Refusal, began: Moment, ended: Moment | None = None) -> None:
         """Python ran a statement, or runs the loop or branch that it is."""
         if events.active() and (said := said_of(statement, reason)) is not None:
-            emit_statement(said.reason, said.said, said.lines, started, ended_ns=ended, **told_of(reason))
+            emit_statement(said.reason, said.said, said.lines, began, ended, **told_of(reason))
 
     def helper(self, function: Any) -> Any:
         """What runs a function in pieces of its own; None: Python does."""
