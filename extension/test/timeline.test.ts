@@ -7,6 +7,7 @@ import { laneTop, layoutTimeline, nameOf, spanAt } from '../src/core/sections/ti
 import { heldOf, heldText } from '../src/core/sections/timeline/memory';
 import { Navigation } from '../src/core/sections/timeline/navigation';
 import { homeWindow, prepareLanes, wholeWindow, type PreparedLane } from '../src/core/sections/timeline/prepare';
+import { timelineSummary } from '../src/core/sections/timeline/summary';
 import { totals, trafficOf } from '../src/core/sections/timeline/totals';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';
@@ -16,6 +17,12 @@ const lanes = prepareLanes(json.lanes, json.clusters);
 const window = wholeWindow(lanes);
 const flame = lanes.find(({ name }) => name === 'compiling') as PreparedLane;
 const still = { measure, window, selected: null, lit: null, cursor: null };
+
+test('the heading sets beside op by op all that ran instead of it: what NumPy ran between clusters, too', () => {
+  assert.match(timelineSummary(json), /^op by op [\d.]+ ms · compiled [\d.]+ ms \+ host [\d.]+ ms$/);
+  const compiled = { ...json, lanes: json.lanes.filter(({ name }) => name !== 'host') };
+  assert.match(timelineSummary(compiled), /^op by op [\d.]+ ms · compiled [\d.]+ ms$/);
+});
 
 test('all lanes of a group stand on one axis', () => {
   const { shapes } = layoutTimeline(lanes, { ...still, width: 560 });
