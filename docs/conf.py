@@ -22,7 +22,7 @@ smartquotes = False
 nb_execution_mode = "off"  # pytest runs the lessons; here they are shown as they were saved
 nb_mime_priority_overrides = [("html", "application/vnd.jitlab.report+json", None), ("html", "text/html", 10)]
 myst_heading_anchors = 3
-suppress_warnings = ["mystnb.unknown_mime_type"]
+suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]  # the latter: an error's text below a traceback
 
 html_theme = "furo"
 html_title = "jitlab"
