@@ -79,11 +79,22 @@ def test_vectors_where_rows_do_not_start_at_multiples_of_16_bytes(name, monkeypa
 
 
 def test_scratch_that_blocks_share():
-    long = [normal(4, 20000)]
+    long = [normal(4, 20001)]
     assert outcome("softmax", arguments=long) == ""
     shared = without(r"(?<=%r\.e0 = getelementptr i8, ptr %b\.e0, i64 )%\w+", 0, "0")
     for gpu in GPUS:
         assert outcome("softmax", shared, gpu, long) != ""
+
+
+def test_blocks_that_have_a_row_together():
+    """A value that one of them does not tell, and memory to meet in that nobody cleared."""
+    name, told = "softmax_of_rows_in_parts", r"store atomic i64 %\w+, ptr %\w+[^\n]*"
+    assert len(places(name, told)) == 2
+    for gpu in GPUS:
+        for number in places(name, told):
+            found = outcome(name, without(told, number), gpu)
+            assert "divergence" in found and "sleep" in found
+        assert outcome(name, without(r"store <2 x i64> [^\n]*", 0), gpu) != ""
 
 
 def test_a_copy_that_is_missing(monkeypatch):

@@ -10,6 +10,7 @@ from jitlab.compile import runnable
 from jitlab.ir import interpret
 from jitlab.notebook.extension import unload_ipython_extension
 from tests.fuzz import fuzzing
+from tests.gpu.listed_programs import normal
 from tests.gpu.on_gpu import GPUS, bits, host_copies, on_gpu
 from tests.lower.bodies import RandomProgram
 from tests.notebook.shells import new_shell
@@ -67,6 +68,85 @@ def test_a_lesson_leaves_the_same_on_the_gpu(shell, lesson):
     for name, values in want.items():
         for mine, theirs in zip(got[name], values, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def logsumexp(x):
+    top = x.max(1, keepdims=True)
+    return (np.log(np.exp(x - top).sum(1, keepdims=True)) + top)[:, 0]
+
+
+def from_the_largest(x):
+    return x * x.argmax(1)[:, None] - x.min(1, keepdims=True)
+
+
+def normalized(x):
+    return (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+
+
+def normalized_again(x):
+    for _ in range(3):
+        x = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+    return x
+
+
+def less_than_largest(x):
+    return (x < x.max(1, keepdims=True)) & (x.sum(1, keepdims=True) > 0)
+
+
+LONG_ROWS = [
+    (function, normal(*shape, dtype=dtype))
+    for function in (softmax, logsumexp, from_the_largest, normalized, normalized_again, less_than_largest)
+    for shape, dtype in (((5, 20000), "f4"), ((2, 131072), "f4"), ((3, 16388), "f8"), ((2, 40960), "f2"))
+]
+
+
+@pytest.mark.parametrize(("function", "x"), LONG_ROWS, ids=lambda a: getattr(a, "__name__", None) or f"{a.dtype}-{a.shape[1]}")
+def test_rows_that_several_blocks_have_together_give_the_same_bits_on_every_gpu(function, x):
+    """Whatever order blocks start in, and how many rows each has. Of float16 a block has longer rows for itself."""
+    found = []
+    want = function(x.astype("f8")) if x.dtype.itemsize > 2 else function(x)
+    for processors, order in GPUS:
+        with on_gpu(processors, order) as gpu:
+            got = jl.jit(function)(x.copy())
+        np.testing.assert_allclose(got, want, **({"rtol": 1e-4, "atol": 1e-5} if x.dtype.itemsize > 2 else {"rtol": 1e-2}))
+        assert gpu.launched
+        found.append(bits([got]))
+    assert found[0] == found[1] == found[2]
+
+
+def noted_grids(gpu, patch):
+    """How many blocks each launch has, as they come."""
+    found, launch = [], gpu.launch
+    patch.setattr(gpu, "launch", lambda *given: found.append(given[1].x) or launch(*given))
+    return found
+
+
+def test_a_gpu_that_does_not_run_all_blocks_of_a_row_at_once_gives_each_block_rows_of_its_own(monkeypatch):
+    x = normal(5, 131072)
+    for processors, blocks in ((1, 3), (4, 5), (16, 80)):
+        with on_gpu(processors) as gpu, monkeypatch.context() as patch:
+            grids = noted_grids(gpu, patch)
+            patch.setattr(gpu, "has_turns", False)
+            np.testing.assert_allclose(jl.jit(softmax)(x), softmax(x), rtol=1e-5)
+        assert grids[-1] == blocks
+
+
+@pytest.mark.parametrize("function", [softmax, normalized])
+def test_rows_in_parts_that_start_anywhere(function):
+    """Code that was made for rows that start at multiples of 16 bytes takes others, too."""
+    x = normal(3 * 20000 + 1)
+    for processors, order in GPUS:
+        with on_gpu(processors, order) as gpu:
+            compiled, whole = jl.function(lambda x: function(x.reshape(3, 20000))), jl.to_device(x)
+            for given in (whole[:-1], whole[1:]):
+                want = function(given.to_numpy().reshape(3, 20000).astype("f8"))
+                np.testing.assert_allclose(compiled(given).to_numpy(), want, rtol=1e-4, atol=1e-5)
+        assert gpu.launched["phase1"] == 2
 
 
 def test_an_index_out_of_range_is_numpys_error_whichever_thread_finds_it():

@@ -88,6 +88,7 @@ class Driver(ABC):
     name: str  # as people call the device
     processors: int  # streaming multiprocessors
     memory_bytes: int  # that the device has
+    has_turns: bool = False  # all blocks of a grid run in turns, however many: each may wait for any other
     stream: int | None = None  # its handle, where others' code can wait for it
     dlpack_device = (2, 0)  # as DLPack calls the device
 

@@ -17,7 +17,7 @@ from .device_array import DeviceArray
 from .device_blocks import Block
 from .gpu_code import GpuCode, HostCode
 from .gpu_driver import Shape2
-from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of
+from .kernels.kernel_module import ALIGNMENT, bytes_of, grid_of, teams_of
 from .kernels.occupancy import launch_facts
 from .kernels.parts import Turns
 
@@ -43,12 +43,11 @@ class KernelLauncher(Launcher):
         self.outputs = range(slots.FIRST + len(lowered.inputs), slots.FIRST + len(lowered.inputs) + len(lowered.outputs))
         self.constants: list[DeviceArray] = []  # what the template points to
         self.template = self._template(position_of)
-        processors = driver.processors
         self.launches = []
         parts = zip(code.module.functions, kernels.functions, kernels.schedules, slots.phases, strict=True)
         for function, known, schedule, phase in parts:
             offsets = [parameter.offset for parameter in known.parameters]
-            grid = grid_of(schedule, phase, lowered.symbol_values, processors)
+            grid = grid_of(schedule, phase, lowered.symbol_values, driver)
             self.launches.append((function, grid, Shape2(schedule.threads), offsets))
         self.may_fail = bool(lowered.program.errors)
         #: (slot, offset in the scratch memory)
@@ -77,12 +76,8 @@ class KernelLauncher(Launcher):
     def _buffers(self) -> list[tuple[int, int]]:
         """Slot and bytes of each buffer of scratch: rows are there once for each team of the largest grid."""
         lowered, slots = self.lowered, self.code.kernels.slots
-        program = lowered.program
-        teams = max(
-            (grid.x * schedule.threads // schedule.team
-             for (_, grid, _, _), schedule in zip(self.launches, self.code.kernels.schedules, strict=True)),
-            default=1,
-        )  # fmt: skip
+        program, schedules = slots.program, self.code.kernels.schedules
+        teams = max((teams_of(s, grid) for (_, grid, _, _), s in zip(self.launches, schedules, strict=True)), default=1)
         sizes = lowered.symbol_values
         found = [(slots.buffers[b.name], bytes_of(b, sizes)) for b in program.temps]
         found += [(slots.buffers[b.name], bytes_of(b, sizes) * teams) for b in program.rows]

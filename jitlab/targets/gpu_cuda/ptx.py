@@ -33,6 +33,9 @@ PROGRAMS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 PATIENCE = 60
 _PTX_LINE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
 
+#: The least PTX whose threads can sleep.
+WITH_SLEEP = 63
+
 #: Code is not made for those: their kernels would have no shuffles under a mask.
 OLDEST = 70
 
@@ -53,8 +56,8 @@ def least_ptx(arch: str) -> int:
 
 
 def ptx_of(text: str, arch: str, ptx_version: int = 0) -> str:
-    """PTX of a module of LLVM text. `ptx_version`: 0 for the lowest one that the architecture has."""
-    ptx_version = ptx_version or least_ptx(arch)
+    """PTX of a module of LLVM text. `ptx_version`: 0 for the lowest one that the architecture and its instructions have."""
+    ptx_version = ptx_version or max(least_ptx(arch), WITH_SLEEP if "@llvm.nvvm.nanosleep" in text else 0)
     if ptx_version < least_ptx(arch):
         raise ValueError(f"{arch} has PTX {least_ptx(arch) / 10} and later, {ptx_version / 10} was asked for")
     return machine.alone(lambda: _emitted(text, _target_machine(arch, ptx_version)))

@@ -26,7 +26,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.cpu_llvm import machine
 
 from .gpu_driver import MOST_NAMED, Driver, KernelFunction, Module, NativeLaunches, Shape2
-from .simulation.processor_text import BARRIER, SHUFFLE, WARP_BARRIER, ProcessorText, processor_text
+from .simulation.processor_text import BARRIER, SHUFFLE, SLEEP, WARP_BARRIER, ProcessorText, processor_text
 from .simulation.runtime_text import DESTROY, RESUME, SINK_BYTES, start_name
 from .simulation.thread_records import BLOCK_BIT, FAULTS, LAUNCH, NUMBER, RANGE, THREAD
 
@@ -92,6 +92,7 @@ class SimulatedDriver(Driver):
     """
 
     key, name = "simulated", "simulated GPU"
+    has_turns = True
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
 
@@ -242,6 +243,7 @@ class _Launch:
         self._take_memory(driver.touched(kernel.function, parameters))
         self.threads = self._records(grid, block)
         self.handles = np.zeros(len(self.threads), np.uint64)
+        self.asleep = False
 
     def _take_memory(self, touched: dict[int, int]) -> None:
         self.shadows = [
@@ -279,16 +281,20 @@ class _Launch:
         try:
             self._check_accesses()
             while len(ready := self._ready()):
+                before = self.threads["site"].copy() if self.asleep else None
                 ready = self.driver.ordered(ready)
                 self.module.resume(None, ready.ctypes.data, len(ready), self.handles.ctypes.data)
                 self._check_accesses()
+                if before is not None and (before == self.threads["site"]).all():
+                    self._diverged(before.reshape(self.blocks, self.size))
         except BaseException:
             waiting = np.flatnonzero(self.threads["site"])
             self.module.destroy(None, waiting.ctypes.data, len(waiting), self.handles.ctypes.data)
             raise
 
     def _ready(self) -> np.ndarray[Any, Any]:
-        """The threads that may go on: those of blocks that wait at one barrier, and of warps that wait at one shuffle."""
+        """The threads that may go on: those of blocks that wait at one barrier, of warps that wait at one shuffle, and sleeping
+        ones. `asleep`: it is only these."""
         sites = self.threads["site"]
         if not sites.any():
             return np.zeros(0, np.int64)
@@ -304,6 +310,9 @@ class _Launch:
             self._shuffle(np.flatnonzero(swapped))
             self.threads["warp_epoch"].reshape(by_warp.shape)[synced] += 1
             ready |= np.repeat(swapped | synced, WARP)
+        sleeping = (kinds == SLEEP)[sites]
+        self.asleep = not ready.any()
+        ready |= sleeping
         if not ready.any():
             self._diverged(by_block)
         return np.flatnonzero(ready)

@@ -10,6 +10,7 @@ from jitlab.targets.llvm.expressions import ExpressionWriter
 from jitlab.targets.llvm.values import BOOL, Val
 
 from .schedules import side_by_side
+from .teams import Team
 
 if TYPE_CHECKING:
     from .kernel_writer import KernelWriter
@@ -19,12 +20,12 @@ class HeldRow:
     """The loops of a row, unrolled: a thread takes `held` vectors of it, the same ones in each loop. Of these the last one may
     lie beyond the row's end: it stands for the row's last vector then, and counts for nothing.
 
-    `is_on`: what is written now is this way through the row; `is_in_loop`: in one of its loops; `counts`: whether the vector
-    that is written now does, None where all of them do.
+    `condition`: may a row be taken so, an i1 that is the same for all rows; `is_on`: what is written now is this way through
+    the row; `is_in_loop`: in one of its loops; `counts`: whether the vector that is written now does, None where all do.
     """
 
-    def __init__(self, writer: KernelWriter, body: Sequence[Statement]) -> None:
-        self.writer, self.body = writer, body
+    def __init__(self, writer: KernelWriter, body: Sequence[Statement], team: Team) -> None:
+        self.writer, self.body, self.team = writer, body, team
         self.held, self.lanes = writer.schedule.held, writer.schedule.lanes
         self.is_on = False
         self.is_in_loop = False
@@ -32,13 +33,11 @@ class HeldRow:
         self._known: dict[Hashable, Val] = {}  # of vectors of the row: what was loaded, or stored in scratch
         self._number = 0
         self._loop: For | None = None
-        self._condition, self._places = self._prepare([s for s in body if isinstance(s, For)])
+        self.condition, self._places = self._prepare([s for s in body if isinstance(s, For)])
 
     def _prepare(self, loops: Sequence[For]) -> tuple[str, list[tuple[str, Val | None]]]:
         """May a row be taken so? And where the thread's vectors start, with whether they count."""
-        w, fn = self.writer, self.writer.fn
-        team = w.team
-        assert team is not None
+        w, fn, team = self.writer, self.writer.fn, self.team
         extent = w._extent(loops[0].extent)
         accesses = [(a.buffer, a.offset) for loop in loops for a in side_by_side(loop.body, loop.var) if a.buffer.kind != "row"]
         fits = w._fits_all(accesses, [loop.var for loop in loops], self.lanes)
@@ -59,20 +58,26 @@ class HeldRow:
             places.append((fn.instr(f"select i1 {inside}, i64 {at}, i64 {last}"), Val(BOOL, inside)))
         return fits, places
 
-    def either(self, otherwise: Callable[[], None]) -> None:
-        """This way through a row, or the other one where it does not fit."""
+    def either(self, held: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """All rows this way, or the other one where they do not fit."""
         w, fn = self.writer, self.writer.fn
-        here, there, after = fn.label("held"), fn.label("not.held"), fn.label("row.done")
-        fn.branch_if(self._condition, here, there)
-        fn.block(here)
-        self.is_on, self._known = True, {}
-        w._turn([], lambda: w._block(self.body))
-        self.is_on, self._known = False, {}
-        fn.branch(after)
-        fn.block(there)
-        otherwise()
-        fn.branch(after)
+        here, there, after = fn.label("held"), fn.label("not.held"), fn.label("rows.done")
+        fn.branch_if(self.condition, here, there)
+        for label, rows in ((here, held), (there, otherwise)):
+            fn.block(label)
+            with w.scope():
+                rows()
+            fn.branch(after)
         fn.block(after)
+
+    def row(self) -> None:
+        """A row this way."""
+        w = self.writer
+        self.is_on, self._known = True, {}
+        alone, w.team = w.team, self.team
+        w._turn([], lambda: w._block(self.body))
+        w.team = alone
+        self.is_on, self._known = False, {}
 
     def loop(self, s: For) -> None:
         """One of the row's loops, with all that it does."""

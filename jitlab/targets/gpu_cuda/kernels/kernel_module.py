@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+
+import numpy as np
 
 from jitlab.config import COMPILERS
-from jitlab.ir.programs.program import Buffer, For, Gemm, Program, walk
+from jitlab.ir import UNKNOWN
+from jitlab.ir.extents import Poly
+from jitlab.ir.programs.program import (
+    ONE,
+    PARALLEL,
+    Buffer,
+    Finish,
+    For,
+    Gemm,
+    Index,
+    IndexValue,
+    Program,
+    Store,
+    contiguous_strides,
+    walk,
+)
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
-from jitlab.targets.gpu_cuda.gpu_driver import KernelFunction, Shape2
+from jitlab.targets.gpu_cuda.gpu_driver import Driver, KernelFunction, Shape2
 from jitlab.targets.llvm.function_text import FunctionText, module_text
 from jitlab.targets.llvm.program_phases import Phase
 
 from .kernel_writer import KernelWriter
-from .parts import Parts, parts_of
+from .parts import Parts, Turns, parts_of
 from .product_writer import ProductWriter
-from .schedules import Limits, Schedule, Unscheduled, schedule_of, tile_of
+from .schedules import Limits, Schedule, Unscheduled, lanes_of, schedule_of, tile_of, words_of
 from .slots import ContextSlots
 
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
@@ -83,10 +100,50 @@ class Kernels:
 
 def kernels_of(program: ScheduledKernels) -> Kernels:
     """The kernels of a Program that has schedules. Raises Unscheduled where one turns out not to be possible."""
+    program = with_meetings(program)
     slots = ContextSlots(program, program.parts)
     written = written_kernels(slots, program.schedules, lambda kind: ProductWriter if kind == "product" else KernelWriter)
     text = TRIPLE + module_text([text for text, _ in written])
     return Kernels(text, tuple(function for _, function in written), program.schedules, slots)
+
+
+def with_meetings(program: ScheduledKernels) -> ScheduledKernels:
+    """The same with memory in which blocks meet that have a row together, and a phase before each such one that clears it."""
+    phases: list[Phase] = []
+    schedules: list[Schedule] = []
+    buffers: list[Buffer] = []
+    starts = []
+    for schedule, phase in zip(program.schedules, program.parts.phases, strict=True):
+        starts.append(len(phases))
+        if schedule.parts > 1:
+            meeting, loop = _meeting(f"meeting{len(buffers)}", phase, schedule)
+            buffers.append(meeting)
+            schedule = replace(schedule, meeting=meeting)
+            phases.append(Phase(phase.kernel, [loop], loop))
+            schedules.append(Schedule("flat", schedule.threads, 1, (loop,), lanes_of(loop)))
+        phases.append(phase)
+        schedules.append(schedule)
+    if not buffers:
+        return program
+    starts.append(len(phases))
+    turns = [Turns(t.symbol, t.count, range(starts[t.phases.start], starts[t.phases.stop])) for t in program.parts.turns]
+    temps, parts = [*program.temps, *buffers], Parts(phases, turns)
+    return replace(program, temps=temps, parts=parts, schedules=tuple(schedules))
+
+
+def _meeting(name: str, phase: Phase, schedule: Schedule) -> tuple[Buffer, For]:
+    """Memory in which blocks meet, so many words for each row and a row of them before, and the loop that clears it."""
+    rows, words = ONE, 0
+    for loop in schedule.nest:
+        rows = rows * loop.extent[0].const
+    for s in walk(phase.statements):
+        if isinstance(s, (For, Finish)):
+            words += sum(map(words_of, s.accumulators if isinstance(s, For) else [s.accumulator]))
+    shape = (rows + ONE, Poly.constant(max(words, 1) * schedule.parts))
+    buffer = Buffer(name, "temp", np.dtype("i8"), shape, contiguous_strides(shape))
+    origins = UNKNOWN.union(*(e.origins for e in phase.expressions))
+    store = Store(buffer, Index.var(name), IndexValue(Index()), origins)
+    return buffer, For(name, (Index(shape[0] * shape[1]),), [store], PARALLEL)
 
 
 def written_kernels(
@@ -99,7 +156,7 @@ def written_kernels(
     ]
 
 
-def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processors: int) -> Shape2:
+def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], driver: Driver) -> Shape2:
     """How many blocks a kernel is launched with for these sizes."""
     if schedule.kind == "block":
         return Shape2(1)
@@ -108,11 +165,17 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processo
         side = tile_of(product.out.dtype).side
         tiles = [-(-extent.evaluate(sizes) // side) for extent in (product.m, product.n)]
         return Shape2(max(1, min(tiles[0] * tiles[1] * iterations(schedule.nest, sizes), MOST_BLOCKS)))
-    most = processors * BLOCKS_A_PROCESSOR
+    most = driver.processors * BLOCKS_A_PROCESSOR
     if schedule.kind == "rows":
         teams = schedule.threads // schedule.team
         scratch = sum(bytes_of(b, sizes) for b in phase.buffers if b.kind == "row") * teams
-        resident = processors * (schedule.held_blocks if schedule.held else RESIDENT_THREADS // schedule.threads)
+        resident = driver.processors * (schedule.held_blocks if schedule.held else RESIDENT_THREADS // schedule.threads)
+        if schedule.parts > 1:
+            if resident < schedule.parts and not driver.has_turns:  # each block has rows of its own
+                return Shape2(max(1, min(iterations(schedule.nest, sizes), resident)))
+            rounds = ROUNDS * resident // schedule.parts
+            at_once = rounds if not scratch else min(rounds, max(MOST_SCRATCH_BYTES // scratch, resident // schedule.parts))
+            return Shape2(max(1, min(iterations(schedule.nest, sizes), at_once)) * schedule.parts)
         most = ROUNDS * resident if not scratch else min(ROUNDS * resident, max(MOST_SCRATCH_BYTES // scratch, resident))
         return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // teams), most)))
     each = schedule.threads * schedule.lanes
@@ -120,6 +183,12 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], processo
         across = max(-(-iterations(schedule.nest[-1:], sizes) // each), 1)
         return Shape2(min(across, most), max(1, min(iterations(schedule.nest[:-1], sizes), most // across, MOST_ROWS)))
     return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // each), most)))
+
+
+def teams_of(schedule: Schedule, grid: Shape2) -> int:
+    """How many teams a grid has, each of which has its own scratch."""
+    teams = grid.x * schedule.threads // schedule.team
+    return teams // schedule.parts if teams >= schedule.parts else teams
 
 
 def bytes_of(buffer: Buffer, sizes: Mapping[str, int]) -> int:

@@ -38,7 +38,7 @@ from .held_rows import HeldRow
 from .schedules import Schedule, Unscheduled, has_rows, nest_of, side_by_side
 from .slots import ContextSlots
 from .team_reductions import TeamReductions
-from .teams import Team, special_register
+from .teams import Team, TeamOfBlocks, special_register, started
 
 
 class KernelWriter(TeamReductions):
@@ -52,7 +52,7 @@ class KernelWriter(TeamReductions):
     text: ClassVar[type[FunctionText]] = FunctionText
 
     def __init__(self, slots: ContextSlots, phase: Phase, schedule: Schedule, name: str) -> None:
-        self.slots, self.phase = slots, phase
+        self.slots, self.phase, self.schedule = slots, phase, schedule
         self.parameters: list[Parameter] = []
         super().__init__(self.text(name, self._params()), schedule)
         self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
@@ -84,6 +84,8 @@ class KernelWriter(TeamReductions):
                     add(type, f"c.{name}.{k}", slots.scalar_offset(name, k), part.itemsize)
         add("ptr addrspace(1)", "g.status", 8 * slots.STATUS)
         add("ptr addrspace(1)", "g.kept", 8 * slots.KEPT)
+        if self.schedule.meeting is not None:
+            add("ptr addrspace(1)", "g.meeting", 8 * slots.buffers[self.schedule.meeting.name])
         return params
 
     def _take_parameters(self) -> None:
@@ -165,25 +167,63 @@ class KernelWriter(TeamReductions):
             own = fn.ahead(f"udiv i64 {thread}, {schedule.team}")
             number = fn.ahead(f"add i64 {fn.ahead(f'mul i64 {block}, {teams}')}, {own}")
         self.team = Team(fn, schedule.team, rank)
+        step = fn.ahead(f"mul i64 {blocks}, {teams}")
+        total, body = self._total(schedule.nest), schedule.nest[-1].body
+        together = self._in_parts(thread) if schedule.parts > 1 else None
+        self.holding = HeldRow(self, body, together or self.team) if schedule.held else None
+        if together is not None:
+            number, step = self._shared_rows(together, blocks, total)
         for b in self.phase.buffers:
             if b.kind == "row":  # each team has its own
                 size = poly_product(self, b)
-                offset = fn.ahead(f"mul i64 {fn.ahead(f'mul i64 {size}, {b.dtype.itemsize}')}, {number}")
-                fn.ahead_emit(f"%r.{b.name} = getelementptr i8, ptr %b.{b.name}, i64 {offset}")
-        total = self._total(schedule.nest)
-        step = fn.ahead(f"mul i64 {blocks}, {teams}")
+                offset = fn.instr(f"mul i64 {fn.instr(f'mul i64 {size}, {b.dtype.itemsize}')}, {number}")
+                fn.emit(f"%r.{b.name} = getelementptr i8, ptr %b.{b.name}, i64 {offset}")
 
-        body = schedule.nest[-1].body
-        self.holding = HeldRow(self, body) if schedule.held else None
+        def rows(body: Callable[[], None]) -> None:
+            def row(i: str) -> None:
+                with self._placed(schedule.nest, i):
+                    if together is not None:
+                        together.begin(i)
+                    body()
 
-        def row(i: str) -> None:
-            with self._placed(schedule.nest, i):
-                if self.holding is None:
-                    self._turn(body, lambda: self._block(body))
-                else:
-                    self.holding.either(lambda: self._turn(body, lambda: self._block(body)))
+            self._count(number, total, step, row)
 
-        self._count(number, total, step, row)
+        def whole() -> None:
+            self._turn(body, lambda: self._block(body))
+
+        holding = self.holding
+        if holding is None:
+            rows(whole)
+        else:
+            holding.either(lambda: rows(holding.row), lambda: rows(whole))
+
+    def _in_parts(self, thread: str) -> TeamOfBlocks:
+        """The blocks that have a row together."""
+        fn, parts, threads, meeting = self.fn, self.schedule.parts, self.schedule.threads, self.schedule.meeting
+        assert meeting is not None and meeting.shape[-1].value is not None
+        fn.ahead_emit("%meeting = addrspacecast ptr addrspace(1) %g.meeting to ptr")
+        block, first = started(fn, thread, threads, parts)
+        part, rank = fn.instr(f"and i64 {block}, {parts - 1}"), fn.instr(f"add i64 {first}, {thread}")
+        words = meeting.shape[-1].value // parts
+        return TeamOfBlocks(fn, parts * threads, rank, threads=threads, parts=parts, block=block, part=part, words=words)
+
+    def _shared_rows(self, team: TeamOfBlocks, blocks: str, total: str) -> tuple[str, str]:
+        """The block's first row, and how far the next one is from it. Where rows are not held, or the GPU does not run so many
+        blocks at once, which the grid says, each block has rows of its own: as many blocks as there is scratch for."""
+        fn, holding, parts = self.fn, self.holding, team.parts
+        assert holding is not None
+        has_parts = fn.instr(f"icmp uge i64 {blocks}, {parts}")
+        holding.condition = fn.instr(f"and i1 {holding.condition}, {has_parts}")
+        shift = parts.bit_length() - 1
+        together = fn.instr(f"lshr i64 {team.block}, {shift}"), fn.instr(f"lshr i64 {blocks}, {shift}")
+        number, step = team.block, blocks
+        if any(b.kind == "row" for b in self.phase.buffers):
+            step = fn.instr(f"select i1 {has_parts}, i64 {together[1]}, i64 {blocks}")
+            number = fn.instr(f"select i1 {fn.instr(f'icmp ult i64 {number}, {step}')}, i64 {number}, i64 {total}")
+        first, apart = (
+            fn.instr(f"select i1 {holding.condition}, i64 {a}, i64 {b}") for a, b in zip(together, (number, step), strict=True)
+        )
+        return first, apart
 
     def _load(self, e: Load) -> Val:
         held = self.holding

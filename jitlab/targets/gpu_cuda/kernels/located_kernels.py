@@ -14,7 +14,7 @@ from jitlab.targets.llvm.located_text import LocatedText, Places, debug_text, nu
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.target import Place
 
-from .kernel_module import TRIPLE, ScheduledKernels, written_kernels
+from .kernel_module import TRIPLE, ScheduledKernels, with_meetings, written_kernels
 from .kernel_writer import KernelWriter
 from .product_writer import ProductWriter
 from .slots import ContextSlots
@@ -39,6 +39,7 @@ class LocatedKernels:
 
 def located_kernels(program: ScheduledKernels) -> LocatedKernels:
     """The kernels of a Program, with places. Raises Unscheduled."""
+    program = with_meetings(program)
     slots = ContextSlots(program, program.parts)
     places, steps = Places(), steps_of(program)
 

@@ -11,7 +11,9 @@ from jitlab.ir.programs.program import (
     LANES,
     ONE,
     PARALLEL,
+    Accumulator,
     Assign,
+    Buffer,
     Call,
     Define,
     Finish,
@@ -28,6 +30,7 @@ from jitlab.ir.programs.program import (
     all_expressions,
     walk,
 )
+from jitlab.ops.base import Reduction
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.llvm.program_phases import Phase
 
@@ -38,6 +41,9 @@ Kind = Literal["flat", "rows", "block", "product"]
 
 WARP = 32
 
+#: Blocks that may have a row together, at most: a lane each of the warp that joins their values. What they meet in starts with
+#: so many bytes, where started blocks are counted.
+MOST_PARTS, MEETING_HEAD = 32, 16
 
 #: Threads that a multiprocessor has at once where rows are kept in registers: each may have 65536 / this many. Blocks of many
 #: threads want two, so that one loads while the other one waits.
@@ -76,6 +82,8 @@ class Schedule:
     in_planes: bool = False  # flat: the grid has a second axis, for all loops but the innermost
     inputs: int = 0  # arrays that lie along the rows that are held
     held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
+    parts: int = 1  # of rows: blocks that have a row together, each a part of it in its registers
+    meeting: Buffer | None = None  # zeros in which these give each other their values
 
     @property
     def held_blocks(self) -> int:
@@ -85,7 +93,7 @@ class Schedule:
     @property
     def text(self) -> str:
         """What was decided, as part of the key of code."""
-        planes = " planes" if self.in_planes else ""
+        planes = f"{' planes' if self.in_planes else ''}{f' by {self.parts}' if self.parts > 1 else ''}"
         return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.inputs} {self.held}{planes}"
 
 
@@ -152,13 +160,21 @@ def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[st
     elements, threads = _row_elements(body, sizes), limits.row_threads
     lanes, widest = held_lanes(body)
     most = max(limits.held_bytes // (lanes * widest), 1) if lanes else 0
-    for team in (WARP, threads // 2, threads, 2 * threads):
-        held = -(-elements // (team * lanes)) if lanes else 0
+    split = [(threads, 1 << k) for k in range(1, MOST_PARTS.bit_length()) if lanes and elements % lanes == 0]
+    for team, parts in ((WARP, 1), (threads // 2, 1), (threads, 1), (2 * threads, 1), *split):
+        held = -(-elements // (team * lanes * parts)) if lanes else 0
         if 0 < held <= most and (team == WARP or elements > limits.warp_row_elements):
             loads = (a for s in body if isinstance(s, For) for a in side_by_side(s.body, s.var) if isinstance(a, Load))
             inputs = len({a.buffer.name for a in loads if a.buffer.kind != "row"})
-            return Schedule("rows", threads if team == WARP else team, team, nest, lanes, inputs=inputs, held=held)
+            of_block = threads if team == WARP else team
+            return Schedule("rows", of_block, team, nest, lanes, inputs=inputs, held=held, parts=parts)
     return Schedule("rows", threads, threads if elements > limits.warp_row_elements else WARP, nest)
+
+
+def words_of(accumulator: Accumulator) -> int:
+    """Of 32 bits, that a running value has: a number, and its place where that counts."""
+    widest: int = max(accumulator.dtype.itemsize, accumulator.op.result_dtype(accumulator.dtype).itemsize)
+    return -(-widest // 4) + 2 * (type(accumulator.op).step is not Reduction.step)
 
 
 def held_lanes(body: Sequence[Statement]) -> tuple[int, int]:

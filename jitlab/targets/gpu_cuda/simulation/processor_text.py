@@ -1,8 +1,9 @@
 """A module of LLVM text for NVPTX → one for the processor in which each kernel is called once a thread.
 
 Its instructions stay as they are, but for what a processor has not: special registers are read from the thread's record, a
-barrier or shuffle notes where the thread waits and suspends it, and loads and stores ask `@sim.access` for their memory. A
-kernel that waits becomes a coroutine of LLVM's, which splits it where it suspends; shared memory is where the record says.
+barrier, shuffle or sleep notes where the thread waits and suspends it, and loads and stores ask `@sim.access` for their
+memory. A kernel that waits becomes a coroutine of LLVM's, which splits it where it suspends; shared memory is where the record
+says.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from . import runtime_text, thread_records
 from .runtime_text import ATOMIC, READ, WRITE
 from .thread_records import THREAD
 
-BARRIER, WARP_BARRIER, SHUFFLE = "barrier", "barrier of a warp", "shuffle"
+BARRIER, WARP_BARRIER, SHUFFLE, SLEEP = "barrier", "barrier of a warp", "shuffle", "sleep"
 
 
 @dataclass
@@ -69,6 +70,7 @@ _REGISTER = re.compile(r"  (%\S+) = .*@llvm\.nvvm\.read\.ptx\.sreg\.(n?tid|n?cta
 _BARRIER = re.compile(r"  (?:tail |notail )?call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
 _WARP_BARRIER = re.compile(r"  (?:tail |notail )?call void @llvm\.nvvm\.bar\.warp\.sync\(i32 -1\)")
 _SHUFFLE = re.compile(r"  (%\S+) = .*@llvm\.nvvm\.shfl\.sync\.bfly\.i32\(i32 -1, i32 (\S+), i32 (\S+), i32 31\)")
+_SLEEP = re.compile(r"  (?:tail |notail )?call void @llvm\.nvvm\.nanosleep\(i32 \d+\)")
 _POINTER = r"(?P<pointer>ptr [^\s,]+)"
 _KIND = r"(?:volatile )?(?P<type><[^>]+>|\S+)"
 _LOAD = re.compile(rf"  %\S+ = load (?P<atomic>atomic )?{_KIND}, {_POINTER}.*, align (?P<align>\d+)")
@@ -149,7 +151,7 @@ class _Function:
         self.header, self.name = header, header["name"]
         self.is_kernel = "ptx_kernel" in header["before"]
         self.body = [self.plain(line) for line in lines[1:] if not line.strip().startswith("#dbg")]
-        self.waits = any(kind.match(line) for line in self.body for kind in (_BARRIER, _WARP_BARRIER, _SHUFFLE))
+        self.waits = any(kind.match(line) for line in self.body for kind in (_BARRIER, _WARP_BARRIER, _SHUFFLE, _SLEEP))
         self.count = 0  # of what is named here
         self.entry: list[str] = []  # instructions ahead of all others
         self.out: list[str] = []
@@ -250,6 +252,8 @@ class _Function:
             self.wait(BARRIER, line)
         elif _WARP_BARRIER.match(line):
             self.wait(WARP_BARRIER, line)
+        elif _SLEEP.match(line):
+            self.wait(SLEEP, line)
         elif shuffle:
             self.out += [f"  store i32 {shuffle[2]}, ptr %sim.value.at", f"  store i32 {shuffle[3]}, ptr %sim.mask.at"]
             self.wait(SHUFFLE, line)

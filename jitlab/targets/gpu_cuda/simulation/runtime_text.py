@@ -17,7 +17,7 @@ from .thread_records import (
     field,
 )
 
-#: Kinds of accesses. Atomic ones are no race.
+#: Kinds of accesses. Atomic ones are no race, and their bytes are not counted: threads look again until they find something.
 READ, WRITE, ATOMIC = range(3)
 
 #: Bytes that an access to a wrong place goes to instead, so that the processor goes on; aligned as widely as one can ask.
@@ -103,11 +103,13 @@ look:
   %is.inside = and i1 %above, %below
   br i1 %is.inside, label %counted, label %next
 counted:
+  %how.often = icmp eq i32 %how, {ATOMIC}
+  %bytes.counted = select i1 %how.often, i64 0, i64 %size
   %reads = icmp eq i32 %how, {READ}
   %bytes.offset = select i1 %reads, i64 {field(RANGE, "read")}, i64 {field(RANGE, "written")}
   %bytes.at = getelementptr i8, ptr %range, i64 %bytes.offset
   %bytes = load i64, ptr %bytes.at
-  %bytes.now = add i64 %bytes, %size
+  %bytes.now = add i64 %bytes, %bytes.counted
   store i64 %bytes.now, ptr %bytes.at
   br label %found
 found:

@@ -22,7 +22,7 @@ THREAD = np.dtype(
 )
 
 #: Memory that a launch may touch. `shadow`: who touched each byte, two words a byte; 0 where nobody looks. `read`, `written`:
-#: how many bytes were, each as often as it was.
+#: how many bytes were, each as often as it was, but by atomic accesses.
 RANGE = np.dtype([("start", "u8"), ("end", "u8"), ("shadow", "u8"), ("read", "i8"), ("written", "i8")], align=True)
 
 #: What is the same for all threads, and the first access that was wrong: `kind` is one of FAULTS, 0 if none was.
