@@ -110,11 +110,12 @@ def no_kept_plans():
 
 @pytest.fixture(autouse=True, scope="session")
 def shipped_speeds():
-    """The compiler decides as on the machine whose speeds are shipped, whatever was measured on this one, perhaps while others
-    had it."""
-    from jitlab.targets.cpu_llvm import cpu_target
+    """The compiler decides and predicts as on the machine whose speeds are shipped, whatever was measured on this one, perhaps
+    while others had it."""
+    from jitlab.targets.cpu_llvm import cpu_target, speeds
 
     cpu_target._slowness = lambda: ()
+    speeds.speeds = lambda: speeds.SHIPPED_SPEEDS
 
 
 @pytest.fixture(autouse=True, scope="session")

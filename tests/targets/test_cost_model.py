@@ -17,12 +17,6 @@ from jitlab.targets.devices import default_target
 F8, F4, I8 = np.dtype("f8"), np.dtype("f4"), np.dtype("i8")
 
 
-@pytest.fixture(autouse=True)
-def shipped(monkeypatch):
-    """Predictions are those of the machine that the numbers were measured on."""
-    monkeypatch.setattr(speeds, "speeds", lambda: speeds.SHIPPED_SPEEDS)
-
-
 def every(cls):
     for sub in cls.__subclasses__():
         yield sub
