@@ -210,6 +210,23 @@ for (const width of [216, 356, 536]) {
     assert.deepEqual(misplaced(layoutTimeline(lanes, { ...still, width })), []));
 }
 
+test('bars end before the totals, however wide the letters are and wherever the window ends', () => {
+  for (const width of [216, 356, 536]) {
+    for (const wider of [1, 1.3, 1.6]) {
+      const wide: typeof measure = (text, type) => wider * measure(text, type);
+      for (const end of [window.end, window.end / 3, window.end / 30]) {
+        const { shapes } = layoutTimeline(lanes, { ...still, measure: wide, window: { start: 0, end }, width });
+        const totals = shapes.flatMap(shape =>
+          shape.shape === 'words' && shape.align === 'right' ? [shape.x - wide(shape.text, shape.type)] : []
+        );
+        const bars = shapes.flatMap(shape => (shape.shape === 'box' && shape.mark ? [shape.x + shape.width] : []));
+        assert.ok(totals.length >= lanes.length && bars.length > 0);
+        assert.ok(Math.min(...totals) - Math.max(...bars) >= 6, `${width} ${wider} ${end}`);
+      }
+    }
+  }
+});
+
 test('the span under the pointer is found', () => {
   const top = laneTop(lanes, 1, 560);
   assert.deepEqual(spanAt(lanes, window, 560, 80, top + 4), { lane: 1, span: 0 });

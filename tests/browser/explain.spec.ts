@@ -8,6 +8,19 @@ async function intoSight(list: Locator): Promise<void> {
   await list.evaluate(element => element.scrollIntoView({ block: 'center' }));
 }
 
+/** What of a section's tables stands beyond its right edge, or is cut by its cell though it is a number. */
+function outside(section: Element): string[] {
+  const edge = section.getBoundingClientRect().right;
+  return [...section.querySelectorAll<HTMLElement>('th, td, .jl-row > :not(.jl-about)')]
+    .filter(cell => cell.getClientRects().length > 0)
+    .filter(
+      cell =>
+        cell.getBoundingClientRect().right > edge + 1 ||
+        (cell.classList.contains('jl-number') && cell.scrollWidth > cell.clientWidth + 1)
+    )
+    .map(cell => cell.textContent);
+}
+
 const exp = (lab: Lab): Locator => lab.section('Clusters').getByRole('treeitem', { name: /^p = np\.exp\(z\), line 4/ });
 
 /** One cell walked through, as somebody does who wants to know why, to change it, and to keep the change. */
@@ -113,6 +126,23 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(section.getByRole('img', { name: /^run 2 against baseline “first <b>”: whole cell/ })).toBeVisible();
     await section.getByRole('button', { name: 'Show as a table' }).click();
     await expect(section.getByRole('table', { name: 'Change of each part' })).toContainText('whole cell');
+  });
+
+  await test.step('in the narrowest panel no table is cut off, and no number is parted from its unit', async () => {
+    await lab.panel.evaluate(panel => (panel.style.width = '240px'));
+    for (const title of ['Clusters', 'Timeline', 'Roofline', 'What-if', 'Compare']) {
+      const section = await lab.unfold(title);
+      const asTable = section.getByRole('button', { name: 'Show as a table' });
+      const wasPicture = (await asTable.getAttribute('aria-pressed')) !== 'true';
+      if (wasPicture) {
+        await asTable.click();
+      }
+      await expect.poll(() => section.evaluate(outside), title).toEqual([]);
+      if (wasPicture) {
+        await asTable.click();
+      }
+    }
+    await lab.panel.evaluate(panel => (panel.style.width = ''));
   });
 
   await test.step('without its kernel everything that was answered stays', async () => {

@@ -44,7 +44,7 @@ test('a cell that runs shows its clusters, retraces and both timelines', async (
     /op by op: 22 spans.*compiled: 2 spans.*kernels: 4 spans/
   );
   await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
-  await expect(lab.section('Timeline').getByRole('table')).toContainText('_XlaLaunch');
+  await expect(lab.section('Timeline').getByRole('table')).toContainText('cluster_0');
   await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
   await expect(lab.page.locator('.jp-mod-active .jl-output')).toContainText('21 of 22 operations compiled');
 });

@@ -139,7 +139,7 @@ export class CodeView implements SectionView {
     if (!linked || !links || linked.kind === 'none') {
       // It keeps its room: what is clicked must not move from under the pointer.
       this.pinned.replaceChildren(
-        h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.', h('div', PIN_HELP))
+        h('div.jl-grow', { role: 'status' }, 'Nothing pinned: click a line.', h('div', { title: PIN_HELP }, PIN_HELP))
       );
       return;
     }

@@ -1,6 +1,6 @@
 import { CanvasView } from '../../base/canvas';
 import { h, on, placeItems, set } from '../../base/dom';
-import { bytes, duration, lines, some } from '../../base/format';
+import { bytes, duration, joined, lines, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import { stateKey, type Section, type SectionContext, type SectionView } from '../../panel/section';
 import type { Report } from '../../report/report';
@@ -130,7 +130,7 @@ function tableOf(points: readonly RoofPoint[]): HTMLElement {
       points.map(point => {
         const { kernel, name, mark, intensity, rate } = point;
         const moved = bytes(kernel.bytesRead + kernel.bytesWritten);
-        const title = `${lines(kernel.lines)}, ${moved} a call`;
+        const title = joined(', ', lines(kernel.lines), `${moved} a call`, roofText(point));
         const cells = [
           duration(kernel.seconds ?? 0),
           String(Number(intensity.toPrecision(2))),

@@ -31,6 +31,7 @@ const PAD = 6;
 const NAMES = 13;
 /** `→ 282 ms` in bold, and a gap. */
 const TOTALS = 70;
+const GAP = 8;
 export function labelWidth(width: number): number {
   return width < 300 ? 0 : 76;
 }
@@ -50,10 +51,22 @@ export function laneTop(lanes: readonly PreparedLane[], index: number, width: nu
   return lanes.slice(0, index).reduce((y, lane) => y + lane.depth * BAR + namesHeight(lane) + PAD + names, TOP + names);
 }
 
+const totalOf = ({ busy }: PreparedLane, goesOn: boolean): string => `${goesOn ? '→ ' : ''}${duration(busy / 1e6)}`;
+
+/** Where bars end: the totals of all lanes have room beside them, at any zoom and in any font. */
+export function rightEnd(lanes: readonly PreparedLane[], width: number, measure: Measure): number {
+  const wide = lanes.map(lane => measure(totalOf(lane, true), lane.head ? 'name' : 'note') + GAP);
+  return width - Math.ceil(Math.max(TOTALS, ...wide));
+}
+
 /** Where a time lies, and the time that lies there. */
-export function axis(window: TimeWindow, width: number): { x: (time: number) => number; time: (x: number) => number } {
+export function axis(
+  window: TimeWindow,
+  width: number,
+  right = width - TOTALS
+): { x: (time: number) => number; time: (x: number) => number } {
   const left = labelWidth(width);
-  const scale = Math.max(1, width - left - TOTALS) / (window.end - window.start);
+  const scale = Math.max(1, right - left) / (window.end - window.start);
   return { x: time => left + (time - window.start) * scale, time: x => window.start + (x - left) / scale };
 }
 
@@ -61,13 +74,13 @@ export function axis(window: TimeWindow, width: number): { x: (time: number) => 
 export function layoutTimeline(lanes: readonly PreparedLane[], options: TimelineOptions): Picture {
   const { width, window, measure, selected } = options;
   const left = labelWidth(width);
-  const right = width - TOTALS;
-  const scale = axis(window, width);
+  const right = rightEnd(lanes, width, measure);
+  const scale = axis(window, width, right);
   const { x } = scale;
   const below = laneTop(lanes, lanes.length, width);
   const { held = null } = options;
   const height = below + (held ? HELD_HEIGHT : 2);
-  const shapes: Shape[] = ticks(window, width, height, measure);
+  const shapes: Shape[] = ticks(window, right - left, scale, height, measure);
   if (selected) {
     const [from, to] = [Math.max(left, x(selected.start)), Math.min(right, x(selected.end))];
     if (to > from) {
@@ -80,7 +93,7 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     const top = laneTop(lanes, index, width);
     const type = lane.head ? 'name' : 'note';
     const ink = lane.head ? 'text' : 'muted';
-    const room = left ? left - 6 : width - TOTALS;
+    const room = left ? left - 6 : right;
     const title = laneTitle(lane.name);
     const head = clip(lane.head ? lane.group : title, room, type, measure);
     const x0 = lane.head || left === 0 ? 0 : 8;
@@ -92,8 +105,7 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     KERNEL: if (lane.name === 'op by op' && left) {
       shapes.push(words(8, top + 24, clip(ONCE, room - 8, 'note', measure), 'note', 'muted'));
     }
-    const goesOn = lane.end > window.end * 1.0001 ? '→ ' : '';
-    shapes.push(words(width, top + 11, goesOn + duration(lane.busy / 1e6), type, ink, 'right'));
+    shapes.push(words(width, top + 11, totalOf(lane, lane.end > window.end * 1.0001), type, ink, 'right'));
     const [first] = lane.spans;
     if (first && lane.dropped > 0 && first.start > window.start) {
       const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
@@ -122,9 +134,10 @@ export function spanAt(
   window: TimeWindow,
   width: number,
   px: number,
-  py: number
+  py: number,
+  right?: number
 ): SpanPlace | null {
-  const { time, x } = axis(window, width);
+  const { time, x } = axis(window, width, right);
   for (let index = 0; index < lanes.length; index++) {
     const lane = lanes[index];
     const top = laneTop(lanes, index, width);
@@ -268,9 +281,13 @@ function namesBelow(
   return shown;
 }
 
-function ticks(window: TimeWindow, width: number, height: number, measure: Measure): Shape[] {
-  const { x } = axis(window, width);
-  const room = width - labelWidth(width) - TOTALS;
+function ticks(
+  window: TimeWindow,
+  room: number,
+  { x }: ReturnType<typeof axis>,
+  height: number,
+  measure: Measure
+): Shape[] {
   const step = niceStep((window.end - window.start) / Math.max(2, Math.floor(room / 56)));
   const [unit, size] = step >= 1e6 ? ['s', 1e6] : step >= 100 ? ['ms', 1e3] : ['µs', 1];
   const shapes: Shape[] = [];

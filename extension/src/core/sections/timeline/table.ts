@@ -1,5 +1,5 @@
 import { h, takeKey } from '../../base/dom';
-import { duration, some } from '../../base/format';
+import { duration, joined, some } from '../../base/format';
 import { swatch } from '../../base/marks';
 import { VirtualRows } from '../../base/virtual';
 import { laneTitle, nameOf } from './layout';
@@ -78,14 +78,16 @@ export class TimelineTable {
     }
     const indent = h('span.jl-indent');
     indent.style.width = `${(lane.depths[place.span] ?? 0) * 12}px`;
+    const name = nameOf(span); // as on its bar
+    const also = span.label && span.label !== span.name && name !== span.name ? span.name : '';
     row.append(
       h(
         'span.jl-what',
-        { role: 'cell' },
+        { role: 'cell', title: joined(' ', name, also) },
         indent,
         swatch(lane.marks[place.span] ?? 'op'),
-        span.kind === 'statement' ? nameOf(span) : span.label || span.name,
-        span.label && span.label !== span.name ? h('span.jl-muted', span.name) : null
+        h('span.jl-called', name),
+        also && h('span.jl-muted', also)
       ),
       h('span.jl-number', { role: 'cell' }, duration(span.start / 1e6)),
       h('span.jl-number', { role: 'cell' }, duration(span.duration / 1e6))

@@ -6,7 +6,7 @@ import type { Lane, Report, Span } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
 import { chromeTrace } from './chrome';
 import { Drawer } from './drawer';
-import { axis, laneTitle, layoutTimeline, nameOf, spanAt } from './layout';
+import { axis, laneTitle, layoutTimeline, nameOf, rightEnd, spanAt, type SpanPlace } from './layout';
 import { keysOf, legendOf } from './legend';
 import { heldOf, heldText, type Held } from './memory';
 import { addCompileLooks } from './looks';
@@ -137,6 +137,7 @@ export class TimelineView {
     const { width, nav } = this;
     const { lanes, window, selected, cursor } = nav;
     const { held } = this;
+    this.right = rightEnd(lanes, width, measure);
     this.canvas.paint(layoutTimeline(lanes, { width, measure, window, selected, cursor, lit: this.lit(), held }));
     if (!again) {
       const said = this.nav.lanes.map(
@@ -329,7 +330,7 @@ export class TimelineView {
       this.schedule();
       return;
     }
-    const span = this.nav.spanOf(spanAt(this.nav.lanes, this.nav.window, this.width, event.offsetX, event.offsetY));
+    const span = this.nav.spanOf(this.placeOf(event));
     const title = span ? `${nameOf(span)}  ${duration(span.duration / 1e6)}` : '';
     if (this.canvas.element.title !== title) {
       this.canvas.element.title = title;
@@ -344,7 +345,7 @@ export class TimelineView {
     this.dragFrom = null;
     if (!dragged) {
       this.nav.selected = null;
-      this.nav.cursor = spanAt(this.nav.lanes, this.nav.window, this.width, event.offsetX, event.offsetY);
+      this.nav.cursor = this.placeOf(event);
       this.pin(this.nav.span);
       this.render(true);
     }
@@ -380,7 +381,11 @@ export class TimelineView {
   }
 
   private axis(): ReturnType<typeof axis> {
-    return axis(this.nav.window, this.width);
+    return axis(this.nav.window, this.width, this.right);
+  }
+
+  private placeOf({ offsetX, offsetY }: MouseEvent): SpanPlace | null {
+    return spanAt(this.nav.lanes, this.nav.window, this.width, offsetX, offsetY, this.right);
   }
 
   private readonly canvas = new CanvasView({ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' });
@@ -396,6 +401,8 @@ export class TimelineView {
   private whole: Lane[] | null = null;
   /** The lanes of this report are not made yet. */
   private waiting = false;
+  /** Where bars end, as they were drawn last. */
+  private right: number | undefined;
   private tabled: readonly PreparedLane[] | null = null;
   private traffic: Traffic = new Map();
   private held: Held | null = null;

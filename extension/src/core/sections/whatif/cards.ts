@@ -1,7 +1,7 @@
 import type { CanvasView } from '../../base/canvas';
 import { changeElement } from '../../base/change';
 import { copyLine, h, icon } from '../../base/dom';
-import { duration, joined, lines, sentence, some } from '../../base/format';
+import { duration, joined, lines, sentence, some, unbroken } from '../../base/format';
 import { isOpen, waitsText, type Job } from '../../report/kernel';
 import type { Ask } from './ask';
 import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepAdvice, sweepRows } from './layout';
@@ -247,12 +247,13 @@ export function coded(text: string): (HTMLElement | string)[] {
 
 function row(what: string, old: string, now: string): HTMLElement {
   const same = old === now;
+  const shown = unbroken(now);
   return h(
     'tr',
     h('th', { scope: 'row' }, what),
-    number(old),
+    number(unbroken(old)),
     h('td.jl-arrow', { 'aria-hidden': 'true' }, same ? '=' : '→'),
-    h('td.jl-number', same ? now : h('b', now))
+    h('td.jl-number', same ? shown : h('b', shown))
   );
 }
 
