@@ -527,8 +527,8 @@ class _Schedule:
         except (OSError, ValueError, IndexError):
             return 0
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        if self.file >= 0:
+    def __del__(self, close: Callable[[int], None] = os.close, here: Callable[[], int] = os.getpid) -> None:
+        if self.file >= 0 and self.process == here():  # a forked process may have closed it, and have another file there
             with suppress(OSError):
                 close(self.file)
 

@@ -1,5 +1,6 @@
 """What the user waited for stands first: the run by the clock with its parts, what later runs take, when compiling has paid."""
 
+import os
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -215,3 +216,16 @@ def test_a_recorded_block_is_a_run():
         jl.function(lambda x: np.exp(x) * 3.5)(np.ones(50))
     told = recording.report().verdict["waited"]
     assert told["compiling"] > 0 and told["seconds"] >= told["work"]
+
+
+def test_a_forked_process_closes_no_file_of_its_own_for_its_parent(tmp_path):
+    known = events._Schedule()
+    if known.file < 0:
+        pytest.skip("this system does not say how long a thread waited")
+    number, known.process = known.file, known.process + 1  # as a child finds it
+    known.__del__()
+    os.fstat(number)  # raises where it is closed
+    known.process -= 1
+    del known
+    with pytest.raises(OSError):
+        os.fstat(number)
