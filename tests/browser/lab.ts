@@ -44,7 +44,13 @@ interface NotebookWidget {
 interface SessionContext {
   ready: Promise<void>;
   session: {
-    kernel: { id: string; connectionStatus: string; status: string; interrupt(): Promise<void> } | null;
+    kernel: {
+      id: string;
+      connectionStatus: string;
+      status: string;
+      interrupt(): Promise<void>;
+      requestExecute(content: { code: string; silent: boolean }): { done: Promise<unknown> };
+    } | null;
   } | null;
   changeKernel(model: { id: string } | { name: string }): Promise<unknown>;
   restartKernel(): Promise<void>;
@@ -499,6 +505,18 @@ export class Lab {
     const items = this.section('Clusters').locator('[data-kind=cluster], [data-kind=host]');
     await expect(items.first()).toBeAttached();
     return items.evaluateAll(elements => elements.map(one => one.getAttribute('aria-label')?.split(',')[0] ?? ''));
+  }
+
+  /** The panel is hidden, the kernel knows it, and what it had sent until then has come. */
+  async quiet(): Promise<void> {
+    await expect.poll(() => this.debugState()).toMatchObject({ shown: false });
+    await this.page.evaluate(
+      () =>
+        window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel?.requestExecute({
+          code: '',
+          silent: true
+        }).done
+    );
   }
 
   debugState(): Promise<Record<string, unknown>> {

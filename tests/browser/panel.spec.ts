@@ -166,7 +166,7 @@ test('a closed panel gets no messages, and what it missed when it is shown again
   await expect(lab.panel).toHaveAttribute('data-origin', 'live'); // the file alone says as much, too
   await lab.page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
   await expect(lab.panel).toBeHidden();
-  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
+  await lab.quiet();
   const before = await lab.debugState();
   await lab.run('softmax');
   expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });

@@ -48,7 +48,7 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   await ready(lab);
   await lab.has(NOTEBOOK, 'planned'); // times that a busy machine takes longer for would be told anew
   await lab.command('application:toggle-right-area');
-  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
+  await lab.quiet();
   const before = await lab.debugState();
   const never = `p * ${String(1 + (Date.now() % 1e8) / 1e8)}`; // a program that no run before this one has an output of
   await lab.edit('compiled', source => source.replace(/p \* [\d.]+/, never));
