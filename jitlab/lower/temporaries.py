@@ -25,7 +25,7 @@ from jitlab.messages import Message
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
 from jitlab.ops.elementwise.casts import Cast
-from jitlab.ops.layout.views import Reshape, View
+from jitlab.ops.layout.views import Reshape, Update, View
 from jitlab.ops.layout.windows import SlidingWindows
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -95,7 +95,7 @@ def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
     nodes = list(nodes)
     passing = _cast_in_passing(nodes)
     for node in nodes:
-        if node in passing:
+        if node in passing or _is_in_place(node):
             continue
         if isinstance(node.op, Loop):
             each = moved_op_by_op(node.op.body.nodes)
@@ -109,6 +109,12 @@ def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
             wider = sum(source.type.nbytes - source.inputs[0].type.nbytes for source in node.inputs if source in passing)
             total += max(cost.read_bytes - wider - _read_again(node), 0) + cost.written_bytes
     return total
+
+
+def _is_in_place(node: Node) -> bool:
+    """Is it the store of a ufunc's result where the ufunc has written it itself: `a[1:] += b`, `np.add(a, b, out=c[0])`?"""
+    is_store = isinstance(node.op, Update) and isinstance(node.inputs[1].op, Elementwise)
+    return is_store and of_one_expression(node.inputs[1], node)
 
 
 def _cast_in_passing(nodes: Sequence[Node]) -> set[Node]:

@@ -458,6 +458,29 @@ def test_windows_that_slide_are_a_view_that_moves_nothing():
     assert by_numpy == 65_536 * 8 + rows * 8  # each element once, whatever windows it is in
 
 
+def added(a, b):
+    a[1:] += b[:-1]
+
+
+def written_there(a, b):
+    np.add(a[1:], b[:-1], out=a[1:])
+
+
+def put_there(a, b):
+    a[1:] = a[1:] + b[:-1]
+
+
+@pytest.mark.parametrize("change, arrays", [(added, 3), (written_there, 3), (put_there, 5)])
+def test_numpy_writes_the_result_of_a_ufunc_once_where_it_is_to_be(change, arrays):
+    def program(b):
+        a = -4 * b
+        change(a, b)
+        return a
+
+    verdict = report_of(program, np.ones((101, 1000))).verdict
+    assert verdict["bytes_moved"] + verdict["bytes_saved"] == 8 + 8 * 1000 * (2 * 101 + arrays * 100)  # and -4
+
+
 def test_arrays_that_are_stored_are_one_number_in_text_page_summary_and_boxes():
     """Ten small values and two large ones reach memory: the verdict counts the large ones, and so does all that shows it."""
 
