@@ -77,10 +77,13 @@ def _changed(node: Node) -> str | None:
 
 def _written(node: Node) -> str:
     """The name that an array is changed under, `C` of `C[k] = …` and of `C += …`: of a copy that nothing else is made of
-    (`C = C0.copy()`) the graph has the copied array alone. "" where a helper changes it, by a name of its own."""
+    (`C = C0.copy()`) the graph has the copied array alone, and of what a loop carries on the store that made it (`C[k] += …`).
+    "" where a helper changes it, by a name of its own."""
     if not isinstance(node.op, (Update, Scatter)) or node.within:
         return ""
     found = re.match(r"(\w+)\[", node.called)
+    if not node.called:
+        found = re.match(r"(\w+)\[.*\] \S*= ", node.inputs[1].called)
     return found[1] if found else "" if node.called else _assigned(node.inputs[1])
 
 

@@ -84,6 +84,23 @@ def test_statement_with_a_masked_array_says_why():
     assert [code for code, _, _ in result.statements] == ["foreign_type"] * 2
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("q = np.array(['a', 'b'])[k % 2]", "a part of it is an array of <U1"),
+        ("q = names[k % 2]", "names is an array of <U1"),
+        ("q = k + 0 * len(next(file))", "file is an open file"),
+        ("q = k + next(items)", "items is an iterator"),
+    ],
+)
+def test_what_a_statement_reads_is_called_by_the_programs_names_and_by_what_it_is(source, said, tmp_path):
+    (tmp_path / "lines").write_text("one\n")
+    with open(tmp_path / "lines") as file:
+        values = {"np": np, "k": np.arange(4), "names": np.array(["a", "b"]), "file": file, "items": iter([1, 2])}
+        result = run_cell(source, values, "<cell>")
+    assert said in [text for _, text, _ in result.statements]
+
+
 def test_function_that_catches_everything_is_run_as_python():
     f, x = as_function("y = [x * 2]\ntry:\n    y.append(ma + x)\nexcept Exception:\n    y = []\nlen(y)", "<foreign catch>")
     assert f(x) == 2

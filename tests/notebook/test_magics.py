@@ -312,6 +312,13 @@ def test_jitlab_refuses_what_it_does_not_know(shell, line):
     assert isinstance(error, OptionError) and "try:" in str(error) and "why:" in str(error)
 
 
+def test_an_export_says_what_is_wrong_with_its_path(shell):
+    told = (("export", "takes a path"), ("export x.pdf", "writes no .pdf"), ("export x", "writes no file without an ending"))
+    for line, said in told:
+        error = run(shell, f"%jitlab {line}", fine=False).error_in_exec
+        assert str(error).startswith(f"%jitlab export {said}.")
+
+
 @pytest.mark.parametrize("asked", ["help", "-h", "--help", "?"])
 def test_help_lists_each_command_with_a_line(shell, capsys, asked):
     run(shell, f"%jitlab {asked}")

@@ -138,6 +138,20 @@ def test_copies_in_the_body_of_a_loop_stand_with_their_cluster():
     assert f"(line {shifted.__code__.co_firstlineno + 2})" in str(report)
 
 
+def test_an_array_that_a_loop_makes_anew_is_called_by_its_name_where_it_is_copied():
+    def spread(u):
+        for _ in range(50):
+            lap = -4 * u
+            lap[1:, :] += u[:-1, :]
+            lap[:-1, :] += u[1:, :]
+            u = u + 0.1 * lap
+        return u, lap
+
+    report = jl.explain(jl.jit(spread), np.ones((40, 40)))
+    copies = {copy["reason"]["code"]: copy["reason"]["args"]["name"] for copy in report.to_json()["copies"]}
+    assert copies["made_elsewhere"] == "`lap`"
+
+
 def test_of_many_copies_of_a_cluster_some_are_told():
     plan = samples.softmax_plan()
     node = plan.clustering.clusters[0].nodes[0]

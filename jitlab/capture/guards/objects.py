@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import io
 import types
 import weakref
 from collections import Counter, OrderedDict
@@ -26,6 +27,7 @@ from jitlab.capture.drivers.piece_traces import EndPiece
 from jitlab.capture.effort import GUARD_NS
 from jitlab.capture.numpy_calls.draws import copy_of
 from jitlab.capture.numpy_calls.numpy_traits import a_kind, full_name, is_foreign
+from jitlab.capture.rewrite.splitting import TEMPORARY
 from jitlab.capture.rewrite.staleness import may_be_reloaded
 from jitlab.capture.state import Capture
 from jitlab.capture.tracers.arrays import Place
@@ -88,10 +90,11 @@ class ObjectsOfTheUser(Capture):
 
     def _seen(self, key: tuple[int, str], text: str, place: Place, value: Any) -> Any:
         kind = type(value)
+        said = "a part of it" if text.startswith(TEMPORARY) else text  # of a statement that is run in steps
         is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
         if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
             if value.dtype not in TRACED_DTYPES:
-                raise EndPiece("dtype", "is_array_of", name=text, dtype=value.dtype)
+                raise EndPiece("dtype", "is_array_of", name=said, dtype=value.dtype)
             return self._read_array(key, text, place, value)
         if kind in (int, float):
             slot, self.number_reads = self.number_reads, self.number_reads + 1
@@ -104,15 +107,15 @@ class ObjectsOfTheUser(Capture):
             self.places.setdefault(id(value), place)
             return self.read_container(key, text, place, value)
         if isinstance(value, np.generic) or is_foreign(value):
-            raise EndPiece("foreign_type", "is_a", name=text, kind=full_name(kind))
+            raise EndPiece("foreign_type", "is_a", name=said, kind=full_name(kind))
         if has_address(value):
             return self._read_generator(key, text, place, value)
         if hasattr(kind, "__next__"):
-            raise EndPiece("effect", "is_iterator", name=text)
+            raise EndPiece("effect", "is_file" if isinstance(value, io.IOBase) else "is_iterator", name=said)
         if holds_items(value):
-            raise EndPiece("value", "holds_of_run", name=text, kind=a_kind(value))
+            raise EndPiece("value", "holds_of_run", name=said, kind=a_kind(value))
         if has_python_operators(kind):
-            raise EndPiece("effect", "own_operators", name=text, kind=kind.__qualname__)
+            raise EndPiece("effect", "own_operators", name=said, kind=kind.__qualname__)
         self.keep.append(value)
         self.found_at.setdefault(id(value), place)
         self.places.setdefault(id(value), place)

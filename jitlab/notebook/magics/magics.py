@@ -383,10 +383,12 @@ class JitMagics(Magics):
         }
         ending = next((ending for ending in writers if path and path.endswith(ending)), None)
         if path is None or ending is None:
+            has = f"%jitlab export writes no {Path(path).suffix or 'file without an ending'}." if path else ""
             raise self._unknown(
                 f"%jitlab export {path or ''}".rstrip(),
                 "the ending of the path says what is written",
                 f"%jitlab export report.html (or {', '.join(list(writers)[1:])})",
+                has or "%jitlab export takes a path.",
             )
         target = Path(path).expanduser()
         text = writers[ending](self._chosen(None))
