@@ -77,6 +77,7 @@ def test_a_report_has_the_prediction_beside_the_measurement():
     (lambda x: np.exp(x), lambda x: np.exp(np.sin(x))),
     (lambda x: x * 2, lambda x: 2 / x),
     (lambda x: (x * 2).sum(), lambda x: np.cumsum(x * 2)),
+    (lambda x: np.cumsum(x.reshape(1000, -1), axis=1), lambda x: np.cumsum(x)),  # rows do not wait for each other
     (lambda x: x[:50] + 1, lambda x: x + 1),
 ])  # fmt: skip
 def test_more_work_is_predicted_to_take_longer(less, more):

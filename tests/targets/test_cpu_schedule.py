@@ -1,12 +1,15 @@
 """What the processor makes of a Program's loops: which take vectors, how many at a time, and what is stored past the caches."""
 
+import re
+
 import numpy as np
 import pytest
 
 import jitlab as jl
 from jitlab.ir.programs.program import For, walk
 from jitlab.runtime import Executable
-from jitlab.targets.cpu_llvm.cpu_schedule import scheduled
+from jitlab.targets.cpu_llvm.cpu_schedule import SCANNED_ROWS, scheduled
+from jitlab.targets.cpu_llvm.emit import codegen
 
 X = np.ones((40, 30))
 
@@ -71,6 +74,37 @@ def test_loops_that_take_whole_vectors(function, arrays, wanted, program_of):
     np.testing.assert_allclose(result, function(*(a.copy() for a in arrays)))
     loops = [(p, s) for p in programs for k in p.kernels for s in walk(k.body) if isinstance(s, For) and s.var != "z"]
     assert "".join(str(p.vectors.get(id(s), ".")) for p, s in loops) == wanted
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.cumsum(x, axis=-1),
+    lambda x: np.maximum.accumulate(x, axis=-1),
+    lambda x: np.minimum.accumulate(x[..., ::-1], axis=-1)[..., ::-1],
+    lambda x: np.cumprod(x * 2, axis=-1) + x,
+    lambda x: x / np.cumsum(x * x, axis=-1) * x[..., :1],
+    lambda x: np.cumsum(x.astype("f4"), axis=-1),
+    lambda x: np.cumsum(x > 0, axis=-1),
+    lambda x: np.cumsum(x + 1j, axis=-1),
+])  # fmt: skip
+def test_scans_of_rows_side_by_side_have_numpys_bits(function, program_of):
+    rng = np.random.default_rng(0)
+    for shape in ((1, 9), (3, 9), (4, 1), (9, 30), (2, 3, 5), (3, 0), (0, 3)):
+        x = rng.standard_normal(shape) * rng.choice([0.0, -0.0, 1.0, np.nan], shape, p=[0.1, 0.1, 0.78, 0.02])
+        _, result = program_of(function, x)
+        with np.errstate(all="ignore"):
+            wanted = np.ascontiguousarray(function(x))
+        assert np.asarray(result).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("function", "additions"), [
+    (lambda x: np.cumsum(x, axis=1), SCANNED_ROWS + 2),  # several rows in a turn, those that are left, and the end of one
+    (lambda x: np.cumsum(x[0]), 2),
+    (lambda x: np.cumsum(x, axis=0), 4),  # over vectors: the columns of whole ones, and the last few
+    (lambda x: np.cumsum(1 / x / x / x / x, axis=1), 2),  # the processor has work enough while it waits
+])  # fmt: skip
+def test_scans_along_memory_take_several_rows_in_a_turn(function, additions, program_of):
+    (program,), _ = program_of(function, X)
+    assert len(re.findall("fadd (<.*>|double)", codegen.module_for(program))) == additions
 
 
 @pytest.mark.parametrize(("function", "shapes", "streamed"), [

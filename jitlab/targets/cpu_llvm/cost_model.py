@@ -44,7 +44,7 @@ from jitlab.ir.size_facts import noting
 from jitlab.support.lazy_dataclass import dataclass
 from jitlab.targets.llvm.program_phases import UNKNOWN_TURNS
 
-from .cpu_schedule import Scheduled
+from .cpu_schedule import SCANNED_ROWS, Scheduled, scan_in_rows
 from .machine import features
 from .speeds import SHIPPED_SPEEDS, Speeds
 
@@ -162,6 +162,7 @@ class _Walk:
         self.levels = [_Level(1.0)]
         self.bound: dict[str, int] = {}  # what is bound, and at which depth
         self.repeats = 0
+        self.waiting = WAITING
         self.written: set[str] = set()
 
     def statements(self, body: Sequence[Statement]) -> None:
@@ -205,7 +206,11 @@ class _Walk:
             whole = lanes // tile
             level.times = around.times * whole * math.ceil(turns / whole)
         self.levels.append(level)
+        waiting = self.waiting
+        if not self.repeats and scan_in_rows(s) is not None:
+            self.waiting /= SCANNED_ROWS
         self._block(s.body)
+        self.waiting = waiting
         level.computing += level.times / max(level.lanes, 1) * TURN
         self.ns += self.levels.pop().ns
         joined = JOINED * len(s.accumulators) if lanes else 0.0
@@ -239,7 +244,7 @@ class _Walk:
     def _step(self, s: Step) -> None:
         op, level = s.accumulator.op, self.levels[-1]
         own = self.weights.operation(op, (s.value.dtype,), s.accumulator.result)
-        waiting = 2 * WAITING if s.bound and not level.lanes else 0.0
+        waiting = 2 * self.waiting if s.bound and not level.lanes else 0.0
         level.computing += level.times * (own * self._scalar(level, s.value.dtype) + waiting)
 
     def _scalar(self, level: _Level, dtype: np.dtype[Any]) -> float:

@@ -22,7 +22,9 @@ from jitlab.ir.programs.program import (
     Store,
     all_expressions,
     blocks,
+    expressions,
     walk,
+    work,
 )
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
@@ -31,6 +33,10 @@ from .cpu_shape import WIDE_COLUMNS, stream_bytes
 
 #: Vectors of columns that a reduction over rows takes at a time: a row of the tile is several cache lines.
 TILE_VECTORS = 4
+
+#: Rows that are scanned side by side, where an element of one takes less than so many operations: a step waits for the one
+#: before it in its own row alone.
+SCANNED_ROWS, SCANNED_WORK = 4, 16.0
 
 #: Of two cache lines, which are fetched together: so many bytes from each other vectors past the caches start.
 LINES_BYTES = 128
@@ -84,6 +90,18 @@ def _takes_vectors(loop: For) -> bool:
         return False
     are_neighbours = any(isinstance(s, Store) and s.offset.coefficient(loop.var) == ONE for s in inside)
     return are_neighbours or not any(s.bound for s in steps)  # a scan along memory is not turned
+
+
+def scan_in_rows(loop: For) -> For | None:
+    """The scan along memory that is all of a loop over rows, several of which are gone through side by side."""
+    inner = loop.body[0] if len(loop.body) == 1 and loop.kind == PARALLEL else None
+    if not isinstance(inner, For) or inner.kind == LANES or len(inner.extent) != 1 or inner.extent[0].vars:
+        return None
+    steps = [s for s in inner.body if isinstance(s, Step)]
+    roots = [root for s in inner.body for root in expressions(s)]
+    is_scan = bool(steps) and all(s.bound for s in steps) and all(isinstance(s, (Step, Store, Let)) for s in inner.body)
+    is_cheap = sum(work(root) for root in roots) < SCANNED_WORK and not any(root.is_checked for root in roots)
+    return inner if is_scan and is_cheap else None
 
 
 def _has_steps(loop: For) -> bool:

@@ -41,6 +41,7 @@ from jitlab.ir.programs.program import (
 from jitlab.ops.random_draws import Draw
 from jitlab.support.later import Later
 from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, STOPPED, ContextLayout
+from jitlab.targets.cpu_llvm.cpu_schedule import SCANNED_ROWS, scan_in_rows
 from jitlab.targets.cpu_llvm.machine import features
 from jitlab.targets.llvm.expressions import InVector
 from jitlab.targets.llvm.function_text import FunctionText
@@ -48,7 +49,7 @@ from jitlab.targets.llvm.program_phases import Phase, changes
 from jitlab.targets.llvm.values import Val
 from jitlab.targets.llvm.vector_emitter import VectorEmitter
 
-from .reductions import Reductions
+from .reductions import Chains, Reductions
 
 if TYPE_CHECKING:
     from jitlab.targets.cpu_llvm.libraries import call_records, step_writer
@@ -304,6 +305,8 @@ class PhaseWriter(Reductions):
             self._vector_loop(s, lo, hi, steps)
         elif steps:
             self._stepping(steps, s, lo, hi, 1)
+        elif (scan := self._scan_in_rows(s)) is not None:
+            self._rows(s, scan, lo, hi)
         else:
             self._serial_loop(lo, hi, lambda i: self._body(s, i))
         for accumulator in s.accumulators:
@@ -324,6 +327,36 @@ class PhaseWriter(Reductions):
             if not any(b.kind == "input" for inner in walk(s.body) for b in written(inner)):
                 self._look_if_spent()  # an argument is never left with half a statement done
         del self.vars[s.var]
+
+    def _scan_in_rows(self, s: For) -> For | None:
+        """The scan of which several rows are taken side by side."""
+        return scan_in_rows(s) if self.vector is None and not self.turns else None
+
+    def _rows(self, s: For, scan: For, lo: str, hi: str) -> None:
+        """A loop over the rows of a scan, several at a time, then what is left of them."""
+        for accumulator in scan.accumulators:
+            self._start(accumulator)
+        steps = [inner for inner in scan.body if isinstance(inner, Step)]
+
+        def several(i: str) -> None:
+            rows: list[tuple[str, Chains]] = []
+            for row in range(SCANNED_ROWS):
+                c = self._chains(steps, scan, 1, None)
+                c.slots = [[self._fresh(r, c.inner, c.lanes) for r in c.running]]
+                self._reset(c)
+                rows.append((self.fn.instr(f"add i64 {i}, {row}") if row else i, c))
+
+            def one(j: str) -> None:
+                for self.vars[s.var], c in rows:
+                    self._one(c, j, None, c.slots[0])
+
+            self._serial_loop("0", self._extent(scan.extent), one)
+            del self.vars[s.var]
+
+        end = self._serial_loop(lo, hi, several, str(SCANNED_ROWS))
+        for accumulator in scan.accumulators:
+            del self.running[accumulator.name]
+        self._serial_loop(end, hi, lambda i: self._body(s, i))
 
     def _vector_loop(self, s: For, lo: str, hi: str, steps: list[Step]) -> None:
         assert self.vector is None, "vector loops do not nest"

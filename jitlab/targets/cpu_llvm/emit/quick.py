@@ -38,6 +38,9 @@ class QuickWriter(PhaseWriter):
     def _vectors(self, s: For) -> tuple[int, int]:
         return super()._vectors(s) if any(isinstance(inner, Step) for inner in s.body) else (1, 1)
 
+    def _scan_in_rows(self, s: For) -> For | None:
+        return None
+
     def _each_vector(
         self, s: For, lo: str, hi: str, emitter: VectorEmitter, one: Callable[[str, Val | None], None]
     ) -> None:
