@@ -128,7 +128,7 @@ def noted_grids(gpu, patch):
 
 def test_a_gpu_that_does_not_run_all_blocks_of_a_row_at_once_gives_each_block_rows_of_its_own(monkeypatch):
     x = normal(5, 131072)
-    for processors, blocks in ((1, 3), (4, 5), (16, 80)):
+    for processors, blocks in ((1, 2), (3, 5), (16, 40)):
         with on_gpu(processors) as gpu, monkeypatch.context() as patch:
             grids = noted_grids(gpu, patch)
             patch.setattr(gpu, "has_turns", False)

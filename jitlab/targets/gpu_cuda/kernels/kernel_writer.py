@@ -403,8 +403,8 @@ class KernelWriter(TeamReductions):
         else:
             self._meet(s.body)
             self._count("0", self._extent(s.extent), "1", lambda i: self._turn_of(s, i))
-        for accumulator in s.accumulators:
-            self._end(accumulator, s)
+        if s.accumulators:
+            self._end(s)
 
     def _turn_of(self, s: For, i: str) -> None:
         self.vars[s.var] = i

@@ -97,9 +97,9 @@ def located_kernels(program: ScheduledKernels) -> LocatedKernels:
             with self._at(steps.get(accumulator.name, UNKNOWN)):
                 super()._begin(accumulator, s)
 
-        def _end(self, accumulator: Accumulator, s: For) -> None:
-            with self._at(steps.get(accumulator.name, UNKNOWN)):
-                super()._end(accumulator, s)
+        def _end(self, s: For) -> None:
+            with self._at(UNKNOWN.union(*(steps.get(a.name, UNKNOWN) for a in s.accumulators))):
+                super()._end(s)
 
         def _finish_partials(self, s: Finish) -> None:
             with self._at(steps.get(s.accumulator.name, UNKNOWN)):

@@ -160,12 +160,13 @@ def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[st
     elements, threads = _row_elements(body, sizes), limits.row_threads
     lanes, widest = held_lanes(body)
     most = max(limits.held_bytes // (lanes * widest), 1) if lanes else 0
-    split = [(threads, 1 << k) for k in range(1, MOST_PARTS.bit_length()) if lanes and elements % lanes == 0]
+    loads = [a for s in body if isinstance(s, For) for a in side_by_side(s.body, s.var) if isinstance(a, Load)]
+    inputs = len({a.buffer.name for a in loads if a.buffer.kind != "row"})
+    of_part = threads if inputs > 1 else 2 * threads  # two blocks of many threads, or three of fewer, at once
+    split = [(of_part, 1 << k) for k in range(1, MOST_PARTS.bit_length()) if lanes and elements % lanes == 0]
     for team, parts in ((WARP, 1), (threads // 2, 1), (threads, 1), (2 * threads, 1), *split):
         held = -(-elements // (team * lanes * parts)) if lanes else 0
         if 0 < held <= most and (team == WARP or elements > limits.warp_row_elements):
-            loads = (a for s in body if isinstance(s, For) for a in side_by_side(s.body, s.var) if isinstance(a, Load))
-            inputs = len({a.buffer.name for a in loads if a.buffer.kind != "row"})
             of_block = threads if team == WARP else team
             return Schedule("rows", of_block, team, nest, lanes, inputs=inputs, held=held, parts=parts)
     return Schedule("rows", threads, threads if elements > limits.warp_row_elements else WARP, nest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jitlab.ir.programs.program import Accumulator, Buffer, Finish, For, Index, Step
@@ -90,20 +91,40 @@ class TeamReductions(ThreadLoops):
         self.running.update(scalars)
         return whole
 
-    def _end(self, accumulator: Accumulator, s: For) -> None:
+    def _end(self, s: For) -> None:
+        """The accumulators of a loop, when it is done: a team joins all their values at once."""
+        ended = {a.name: self._ended(a) for a in s.accumulators}
+        together = [a for a in s.accumulators if a.name in self.together]
+        if together:
+            self.together.difference_update(ended)
+            ended |= self._joined([(a, ended[a.name]) for a in together])
+        for accumulator in s.accumulators:
+            if not s.finish:
+                self.partial[accumulator.name] = ended[accumulator.name]
+                continue
+            count = self._index_text(accumulator.count) if accumulator.count is not None else "0"
+            self._bind(accumulator, ended[accumulator.name], count)
+
+    def _ended(self, accumulator: Accumulator) -> tuple[Val, ...]:
+        """What the thread has of it."""
         running = self.running.pop(accumulator.name)
-        value, e = running.value(), running.e
-        if running.lanes and self.vector is None:
-            value, e = over_lanes(accumulator, e, value), GpuEmitter(self.fn, 1, THREAD)
-        if accumulator.name in self.together:
-            self.together.discard(accumulator.name)
-            assert self.team is not None
-            value = self.team.joined(value, e, lambda a, b: combined(accumulator, e, a, b), is_ordered(accumulator))
-        if not s.finish:
-            self.partial[accumulator.name] = value
-            return
-        count = self._index_text(accumulator.count) if accumulator.count is not None else "0"
-        self._bind(accumulator, value, count)
+        is_wide = running.lanes and self.vector is None
+        return over_lanes(accumulator, running.e, running.value()) if is_wide else running.value()
+
+    def _joined(self, ended: Sequence[tuple[Accumulator, tuple[Val, ...]]]) -> dict[str, tuple[Val, ...]]:
+        """The values of all threads of the team, by name of the accumulator."""
+        e, starts = GpuEmitter(self.fn, 1, THREAD), [0]
+        for _, values in ended:
+            starts.append(starts[-1] + len(values))
+        places = [slice(*ends) for ends in pairwise(starts)]
+
+        def join(left: tuple[Val, ...], right: tuple[Val, ...]) -> tuple[Val, ...]:
+            return tuple(v for (a, _), k in zip(ended, places, strict=True) for v in combined(a, e, left[k], right[k]))
+
+        assert self.team is not None
+        values = tuple(v for _, own in ended for v in own)
+        found = self.team.joined(values, e, join, any(is_ordered(a) for a, _ in ended))
+        return {a.name: found[k] for (a, _), k in zip(ended, places, strict=True)}
 
     def _bind(self, accumulator: Accumulator, value: tuple[Val, ...], count: str) -> None:
         e = self.e

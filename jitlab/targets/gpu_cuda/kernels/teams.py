@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 from jitlab.errors import InternalError
 from jitlab.support.lazy_dataclass import dataclass
@@ -26,8 +25,6 @@ def special_register(fn: FunctionText, name: str) -> str:
 @dataclass
 class Team:
     """`size` threads, a warp or a whole block; `rank`: which of them this thread is, as an i64."""
-
-    called: ClassVar[str] = "shared"  # memory of the block's
 
     fn: FunctionText
     size: int
@@ -151,10 +148,13 @@ class Team:
 
     def _shared(self, v: Val, count: int) -> str:
         """Memory of the block for so many of such a value's parts."""
-        name = f"@{self.fn.name}.{self.called}{self.sites}"
+        name = self._name(v, count)
         self.sites += 1
         self.fn.declare(f"{name} = internal addrspace(3) global [{count} x {_shared_type(v)}] undef, align 16")
         return name
+
+    def _name(self, v: Val, count: int) -> str:
+        return f"@{self.fn.name}.shared{self.sites}"
 
     def _at(self, name: str, v: Val, number: str) -> str:
         return self.fn.instr(f"getelementptr {_shared_type(v)}, ptr addrspace(3) {name}, i64 {number}")
@@ -169,8 +169,6 @@ class TeamOfBlocks(Team):
     bits a block. A block puts 32 bits of its value in the upper half of one, with 1 in the lower half: who finds that has the
     value, too, and nothing else has to be in order.
     """
-
-    called = "parts"
 
     threads: int = 0
     parts: int = 1
@@ -187,8 +185,9 @@ class TeamOfBlocks(Team):
         self.at, self.used = self.fn.instr(f"getelementptr i8, ptr %meeting, i64 {offset}"), 0
 
     def joined(self, values: tuple[Val, ...], e: GpuEmitter, combine: Combine, is_ordered: bool) -> tuple[Val, ...]:
-        """Over each warp, each block, and the blocks: the first warp meets those of the other blocks."""
-        fn, warps = self.fn, self.threads // WARP
+        """Over each warp, each block, and the blocks: the first warp meets those of the other blocks. All such places of a
+        kernel use the same shared memory, as a block waits twice in each: registers are few, and each address wants one."""
+        fn, warps, self.sites = self.fn, self.threads // WARP, 0
         values = self._in_warp(values, e, combine, WARP, is_ordered)
         own = fn.instr(f"and i64 {self.rank}, {self.threads - 1}")
         number, lane = fn.instr(f"lshr i64 {own}, 5"), fn.instr(f"and i64 {own}, 31")
@@ -204,6 +203,9 @@ class TeamOfBlocks(Team):
         self._where(fn.instr(f"icmp eq i64 {number}, 0"), meet)
         self.wait()
         return self._taken(values, e, whole[0], "0")
+
+    def _name(self, v: Val, count: int) -> str:
+        return f"@{self.fn.name}.parts{self.sites}.{count}.{_shared_type(v)}"
 
     def _met(self, values: tuple[Val, ...], e: GpuEmitter, lane: str) -> tuple[Val, ...]:
         """The values of the blocks, one after the other over the lanes of a warp."""
