@@ -72,6 +72,30 @@ def test_what_is_slowest_says_all_its_lines():
     }  # fmt: skip
 
 
+def test_a_loop_that_is_one_kernel_is_said_to_be_one():
+    data = made()
+    data["ops"][0] |= {"name": "loop", "op": "While"}
+    data["kernels"][0]["ops"][0] = "loop"
+    assert in_words(slowest(data)) == "lines 4, 7 and 9 (the whole loop), 6.0 ms, 75 % of the work"
+    data["ops"] += [{**data["ops"][1], "name": "other", "kernel": "k1"}, *({**op, "plan": "f #2"} for op in data["ops"])]
+    data["kernels"] += [{**data["kernels"][0], "plan": "f #2"}]
+    assert slowest(data)["text"] == "lines 4, 7 and 9 (2 kernels)"
+
+
+def looping(x):
+    s = x
+    for k in range(20):
+        s = np.sin(s) * 2 - k
+        s = s + np.tanh(s)
+    return s
+
+
+def test_the_slowest_lines_of_a_loop_that_was_kept_are_the_whole_loop():
+    found = jl.explain(jl.jit(looping), np.random.default_rng(0).random(3000)).verdict["slowest"]
+    first = looping.__code__.co_firstlineno
+    assert found["text"] == f"lines {first + 2}–{first + 4} (the whole loop)"
+
+
 def test_a_line_of_another_cell_says_of_which():
     data = made() | {"cell": {"id": "calls"}}
     data["sources"] = [{"file": "f.py", "cell": "defines", "first": 4, "lines": [""] * 6}]

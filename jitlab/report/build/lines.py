@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jitlab.messages import units
+from jitlab.messages import text, units
 from jitlab.messages.escape import clean
 from jitlab.ops.layout.views import VIEW_WORDS
 from jitlab.report.render import wording
@@ -18,6 +18,8 @@ Place = tuple[str, int]  # file and line
 
 #: Operations that are views in NumPy.
 VIEWS = frozenset({*VIEW_WORDS, "Reshape"})
+#: An operation that is a loop of the program.
+LOOP = "While"
 #: So many things in a line are named, more are counted.
 MOST_NAMES = 2
 
@@ -59,6 +61,7 @@ class Part(NamedTuple):
     head: Place  # the topmost line in the file of its first operation
     seconds: float | None
     is_given_up: bool = False  # of a plan that did not fit any more: Python ran its statements
+    is_loop: bool = False  # a kernel that is a loop of the program: of its lines none has a time of its own
 
     def lines(self, file: str) -> tuple[int, ...]:
         return tuple(line for f, line in self.places if f == file)
@@ -72,10 +75,12 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
     found: dict[Any, list[Any]] = {}
     number: dict[Any, int] = {}
 
-    def add(kind: str, plan: str, name: str, spans: Iterable[Sequence[Any]], seconds: float | None) -> None:
+    def add(
+        kind: str, plan: str, name: str, spans: Iterable[Sequence[Any]], seconds: float | None, is_loop: bool = False
+    ) -> None:  # fmt: skip
         """The n-th kernel (or call of NumPy) of a plan is the n-th of those that are alike."""
         at = number[kind, plan] = number.get((kind, plan), -1) + 1
-        entry = found.setdefault((kind, like.get(plan, plan), at), [kind, name, list(spans), None, plan in gone])
+        entry = found.setdefault((kind, like.get(plan, plan), at), [kind, name, list(spans), None, plan in gone, is_loop])
         if seconds is not None:
             entry[3] = (entry[3] or 0.0) + seconds
 
@@ -83,7 +88,9 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
         inside = [ops[kernel["plan"], name] for name in kernel["ops"] if (kernel["plan"], name) in ops]
         if kernel.get("kind") == "library":  # it takes the time, and what it sees its operand through takes none
             inside = [op for op in inside if op["op"] not in VIEWS] or inside
-        add("kernel", kernel["plan"], kernel["name"], (span for op in inside for span in op["lines"]), kernel["seconds"])
+        is_loop = any(op["op"] == LOOP for op in inside)
+        spans = (span for op in inside for span in op["lines"])
+        add("kernel", kernel["plan"], kernel["name"], spans, kernel["seconds"], is_loop)
     for fallback in data["fallbacks"]:
         add("host", fallback["plan"], fallback.get("written") or fallback["op"], fallback["lines"], fallback["seconds"])
     for at, statement in enumerate(data.get("statements", ())):
@@ -91,10 +98,13 @@ def parts(data: Mapping[str, Any]) -> list[Part]:
     return sorted((_part(*entry) for entry in found.values() if entry[2]), key=lambda part: part.head)
 
 
-def _part(kind: str, name: str, spans: Sequence[Sequence[Any]], seconds: float | None, is_given_up: bool) -> Part:
+def _part(
+    kind: str, name: str, spans: Sequence[Sequence[Any]], seconds: float | None, is_given_up: bool, is_loop: bool
+) -> Part:
     file = str(spans[0][0])
     head = min(int(span[1]) for span in spans if span[0] == file)
-    return Part(kind, name, tuple(sorted({(str(span[0]), int(span[1])) for span in spans})), (file, head), seconds, is_given_up)
+    places = tuple(sorted({(str(span[0]), int(span[1])) for span in spans}))
+    return Part(kind, name, places, (file, head), seconds, is_given_up, is_loop)
 
 
 def slowest(data: Mapping[str, Any]) -> Json | None:
@@ -150,6 +160,8 @@ def _seconds(group: Iterable[Part]) -> float:
 def _kind(group: Sequence[Part], is_long: bool) -> str:
     """What runs in these lines: "one kernel", "2 kernels and np.sort(x) in NumPy"; "" for one kernel in one line."""
     kernels = sum(part.kind == "kernel" for part in group)
+    if len(group) == 1 and group[0].is_loop and is_long:
+        return text("loop.whole")
     words = [] if not kernels else ["one kernel"] if kernels == 1 else [f"{kernels} kernels"]
     words += [f"{part.name} in NumPy" for part in group if part.kind == "host"][:MOST_NAMES]
     words += ["run by Python"] if any(part.kind == "Python" for part in group) else []
@@ -167,8 +179,8 @@ def line_costs(data: Mapping[str, Any]) -> list[Line]:
 
 def _text(data: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
     for piece in data.get("sources", ()):
-        for number, text in enumerate(piece["lines"], piece["first"]):
-            yield piece["file"], number, text
+        for number, line in enumerate(piece["lines"], piece["first"]):
+            yield piece["file"], number, line
 
 
 def _line(file: str, number: int, text: str, here: Sequence[Part]) -> Line:
