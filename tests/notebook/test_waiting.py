@@ -1,5 +1,8 @@
 """How far the compiler is, and a cell whose compiler is stopped: its values are Python's, wherever it was stopped."""
 
+import threading
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -111,6 +114,34 @@ def test_nothing_is_told_of_what_is_compiled_already(shell):
     ran(shell, CELL)
     again = ran(shell, CELL)
     assert not [state for state in again if "kernels" in state["title"]]
+
+
+def test_one_kernel_that_compiles_long_is_told_again_with_its_seconds(shell, monkeypatch):
+    session = session_of(shell)
+    told, now = Told(session), [100.0]
+    monkeypatch.setattr(waiting, "SAID_AFTER", 1.0)
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(waiting.threading.Thread, "start", lambda thread: None)  # this test ticks
+    wait = waiting.Waiting(session, SimpleNamespace(title="In [3]", number=3, id="a"))
+    wait.tell(waiting.TICK)
+    now[0] += 0.2
+    wait.told("kernels", 1, 1)
+    for seconds in (0.7, 0.3, 1.0, 4.0):
+        now[0] += seconds
+        wait.tell(waiting.TICK)
+    wait.ended()
+    wait.tell(waiting.TICK)
+    said = "Compiling In [3]: 1 of 1 kernel"
+    assert [state["title"] for state in told.states] == [said, f"{said}, 2 s so far", f"{said}, 6 s so far", "Compile In [3]"]
+    assert [state["state"] for state in told.states] == ["running"] * 3 + ["done"]
+
+
+def test_what_ticks_ends_with_the_run(shell):
+    ran(shell, CELL)
+    ticking = [thread for thread in threading.enumerate() if thread.name == "jitlab-waiting"]
+    for thread in ticking:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in ticking)
 
 
 @pytest.mark.parametrize("cut", range(24))

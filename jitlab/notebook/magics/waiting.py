@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 SAID_AFTER = 1.0  # seconds of a run, until it is told how far the compiler is
 SAID_EACH = 0.25
+TICK = 1.0  # so often it is told again, with its seconds: one kernel may compile for long
 
 
 class Waiting(Wait):
@@ -24,24 +26,49 @@ class Waiting(Wait):
         self.ticket = f"compile-{run.number}"
         self.began = self.said = time.monotonic()
         self.is_told = False
+        self.latest: tuple[str, int, int] | None = None
+        self.over: threading.Event | None = None  # of the thread that ticks, which begins when there is something to tell
+        self.saying = threading.RLock()
 
     def told(self, what: str, done: int, of: int) -> None:
-        now = time.monotonic()
-        if now - self.began < SAID_AFTER or (self.is_told and now - self.said < SAID_EACH):
-            return
-        self.said, self.is_told = now, True
-        self.say("running", text(f"waiting.of_{what}", title=self.run.title, done=done, of=of), (done, of))
+        self.latest = what, done, of
+        if self.over is None:
+            self.over = threading.Event()
+            threading.Thread(target=self._tick_on, args=(self.over,), name="jitlab-waiting", daemon=True).start()
+        self.tell(SAID_EACH)
+
+    def _tick_on(self, over: threading.Event) -> None:
+        while not over.wait(TICK):
+            self.tell(TICK)
+
+    def tell(self, at_most_each: float) -> None:
+        """How far it is, unless that is too early, or was told a moment ago."""
+        with self.saying:
+            now, latest = time.monotonic(), self.latest
+            is_over = latest is None or self.over is None or self.over.is_set()
+            if is_over or now - self.began < SAID_AFTER or (self.is_told and now - self.said < at_most_each):
+                return
+            assert latest is not None
+            self.said, self.is_told = now, True
+            what, done, of = latest
+            said = text(f"waiting.of_{what}", title=self.run.title, done=done, of=of)
+            seconds = int(now - self.began)
+            self.say("running", text("waiting.so_far", said=said, seconds=seconds) if seconds > 1 else said, (done, of))
 
     def stop(self) -> bool:
         """Nothing more is compiled in this run; False when that was asked before."""
         if self.is_stopped:
             return False
-        self.is_stopped = True
-        self.say("running", text("waiting.stopping", title=self.run.title), None)
-        self.is_told = True
+        with self.saying:
+            self.is_stopped, self.latest = True, None
+            self.say("running", text("waiting.stopping", title=self.run.title), None)
+            self.is_told = True
         return True
 
     def ended(self) -> None:
+        with self.saying:
+            if self.over is not None:
+                self.over.set()
         if self.is_told:
             self.say("cancelled" if self.is_stopped else "done", text("waiting.ended", title=self.run.title), None)
 
