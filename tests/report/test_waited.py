@@ -187,6 +187,23 @@ def test_rounds_of_the_whole_cell_are_what_later_runs_take():
     assert told["pays"]["text"] == "1.02 s of compiling pays for itself after 35 runs"
 
 
+@pytest.mark.parametrize(
+    ("numpy_ms", "ours_ms", "said"),
+    [
+        ([30] * 9, [20] * 5 + [26] * 4, "pays for itself after 3 runs"),  # 20.6 ms of compiling, and 30 - 20 ms saved
+        ([7] * 5 + [9] * 4, [14] * 9, "about 7.0 ms a run, 14.0 ms compiled"),
+    ],
+)
+def test_when_it_pays_is_told_by_the_times_that_stand_beside_it(numpy_ms, ours_ms, said):
+    recording = samples.recorded(samples.softmax_events(compare=False), samples.cell())
+    recording.run_ns = 100_000_000
+    numpy, ours = (tuple(n * 1_000_000 for n in side) for side in (numpy_ms, ours_ms))
+    recording.listen(events.Compared(numpy_ns=numpy, compiled_ns=ours, largest_error=0.0, others=0.0))
+    verdict = recording.report().verdict
+    assert (verdict["numpy_seconds"], verdict["waited"]["next"]) == (numpy_ms[0] / 1e3, ours_ms[0] / 1e3)
+    assert said in verdict["waited"]["pays"]["text"]
+
+
 def test_without_numpys_time_nobody_knows_whether_it_pays():
     assert of().verdict["waited"].get("pays") is None
 

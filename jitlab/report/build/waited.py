@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab import events
 from jitlab.api.check.load import BUSY
 from jitlab.messages import Message, text, units
-from jitlab.report.speed import times
+from jitlab.report.speed import seconds_of, times
 from jitlab.targets.devices import target_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def waited(recording: Recording, data: Mapping[str, Any], speed: Json | None) ->
     result["text"] = said
     later = _of_rounds(rounds) or work
     again = 0.0 if compiling or is_whole else result["overhead"]  # each later run has it, too
-    paid = _paid(compiling + recording.compiled_before, later, again, speed)
+    numpy = seconds_of(rounds)[1] if rounds is not None else None
+    paid = _paid(compiling + recording.compiled_before, later, again, speed, numpy)
     if paid is not None:
         result["pays"] = paid.to_json()
     return result
@@ -100,16 +101,18 @@ def _this_run(parts: Json) -> str:
     return text("waited.parts", seconds=seconds, parts=", ".join(text(f"waited.{key}", seconds=n) for key, n in named.items()))
 
 
-def _paid(compiling: float, work: float, overhead: float, speed: Json | None) -> Message | None:
+def _paid(compiling: float, work: float, overhead: float, speed: Json | None, numpy: float | None = None) -> Message | None:
     """After how many runs the compiling is paid for by what each saves beside NumPy; None where nobody knows. Overhead is what
-    a run has besides its work, as far as that is known."""
+    a run has besides its work, as far as that is known; `numpy`: NumPy's time as the report tells it beside."""
     if speed is None or not compiling or not work:
         return None
     low, high = (speed.get(end) or speed["ratio"] for end in ("low", "high"))
-    least, most, saved = (work * (ratio - 1) - overhead for ratio in (low, high, speed["ratio"]))
+    least, most = (work * (ratio - 1) - overhead for ratio in (low, high))
+    numpy = work * speed["ratio"] if numpy is None else numpy
     if most < 0:
-        return Message("waited.never", {"numpy": work * speed["ratio"], "whole": work + overhead})
-    if least <= 0:
+        return Message("waited.never", {"numpy": numpy, "whole": work + overhead})
+    saved = numpy - work - overhead
+    if least <= 0 or saved <= 0:
         return None
     runs = math.ceil(compiling / saved)
     if runs > MOST_RUNS:
