@@ -50,6 +50,7 @@ test('an array type is short', () => {
   assert.equal(arrayType('bool', []), 'bool[]');
   assert.equal(arrayBytes('complex64', [10, 2]), 160);
   assert.equal(arrayBytes('object', [10]), null);
+  assert.equal(arrayBytes('|V0', []), null);
 });
 
 test('a line never breaks between a number and its unit', () => {

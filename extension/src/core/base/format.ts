@@ -99,10 +99,10 @@ export function arrayType(dtype: string, shape: readonly number[]): string {
   return `${short}[${shape.join(',')}]`;
 }
 
-/** Bytes of an array; null for a dtype whose size is unknown. */
+/** Bytes of an array; null for a dtype whose size is unknown, and for what is several arrays. */
 export function arrayBytes(dtype: string, shape: readonly number[]): number | null {
-  const bits = dtype === 'bool' ? 8 : Number(/(\d+)$/.exec(dtype)?.[1] ?? NaN);
-  return Number.isNaN(bits) ? null : shape.reduce((product, extent) => product * extent, bits / 8);
+  const bits = dtype === 'bool' ? 8 : Number(/(\d+)$/.exec(dtype)?.[1]);
+  return bits ? shape.reduce((product, extent) => product * extent, bits / 8) : null;
 }
 
 /** What there is of some texts, with something between. */
