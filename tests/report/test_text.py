@@ -152,6 +152,16 @@ def test_an_array_that_a_loop_makes_anew_is_called_by_its_name_where_it_is_copie
     assert copies["made_elsewhere"] == "`lap`"
 
 
+def test_of_several_statements_in_a_line_each_is_told_by_its_own_text(tmp_path):
+    def of_python(x, a, b):
+        a.seek(1); b.seek(2)  # fmt: skip  # noqa: E702
+        return x + 1
+
+    with open(tmp_path / "a", "w") as a, open(tmp_path / "b", "w") as b:
+        report = jl.explain(jl.jit(of_python), np.ones(4), a, b)
+    assert [statement.text for statement in report.statements] == ["a.seek(1)", "b.seek(2)"]
+
+
 def test_of_many_copies_of_a_cluster_some_are_told():
     plan = samples.softmax_plan()
     node = plan.clustering.clusters[0].nodes[0]

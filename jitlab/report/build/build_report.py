@@ -526,7 +526,14 @@ def _loop_head(lines: Iterable[Any]) -> str:
 
 
 def _source_line(lines: Iterable[Any]) -> str:
-    return next((text for file, line, *_ in sorted(lines) if (text := linecache.getline(file, line).strip())), "")
+    return next((text for span in sorted(lines) if (text := _written_at(*span).strip())), "")
+
+
+def _written_at(file: str, line: int, column: int, end: int, end_column: int) -> str:
+    """The line; of several statements in it the one that is there."""
+    text = linecache.getline(file, line)
+    is_one_of_many = end == line and text.isascii() and ";" in text[:column] + text[end_column:]
+    return text[column:end_column] if is_one_of_many else text
 
 
 def _color(data: Json, alike: dict[Any, _Plan]) -> None:
