@@ -57,8 +57,9 @@ def recurrence(x):
     (lambda x: x.sum(axis=0), [X], "1."),
     (lambda x: x.sum(axis=0), [np.ones((40, 300))], "4."),  # rows are long
     (lambda x: x.sum(axis=0), [np.ones((300, 40)).T], ".."),  # over lanes: neighbours lie along the reduced axis
-    (lambda x: x.sum(axis=1), [np.ones((300, 40)).T], "1."),  # neighbours are of different sums
-    (lambda x: x.std(axis=1), [np.ones((300, 40)).T], "1.."),
+    (lambda x: x.sum(axis=0), [np.ones((40, 40))], "2."),
+    (lambda x: x.sum(axis=1), [np.ones((300, 40)).T], "2."),  # neighbours are of different sums
+    (lambda x: x.std(axis=1), [np.ones((300, 40)).T], "2.."),
     (lambda x: x.T.max(axis=1), [X], "1."),
     (lambda x: x.sum(), [np.ones((300, 40)).T], ".."),
     (lambda x: x.sum(axis=1), [X], ".."),  # over lanes, as the Program says

@@ -29,10 +29,13 @@ from jitlab.ir.programs.program import (
 from jitlab.support.lazy import lazy
 from jitlab.support.lazy_dataclass import dataclass
 
-from .cpu_shape import WIDE_COLUMNS, stream_bytes
+from .cpu_shape import stream_bytes
 
 #: Vectors of columns that a reduction over rows takes at a time: a row of the tile is several cache lines.
 TILE_VECTORS = 4
+
+#: Rows of so many bytes are taken by as many vectors as they fill.
+TILE_BYTES = 128
 
 #: Rows that are scanned side by side, where an element of one takes less than so many operations: a step waits for the one
 #: before it in its own row alone.
@@ -61,7 +64,7 @@ class Scheduled(Program):
 def scheduled(program: Program) -> Scheduled:
     """Program -> the same with what is fast."""
     p, loops = program, [s for kernel in program.kernels for s in _over_vectors(kernel.body)]
-    vectors = {id(s): TILE_VECTORS if _is_tiled(s, p.sizes) else 1 for s in loops}
+    vectors = {id(s): _tile(s, p.sizes) for s in loops}
     return Scheduled(
         p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
         vectors, frozenset(_streamed(p, loops)), p.text,
@@ -108,12 +111,16 @@ def _has_steps(loop: For) -> bool:
     return any(isinstance(s, Step) for s in walk(loop.body))
 
 
-def _is_tiled(loop: For, sizes: Mapping[str, int]) -> bool:
-    """Is it a reduction over long rows? Fewer pages are touched for each cache line."""
+def _tile(loop: For, sizes: Mapping[str, int]) -> int:
+    """The vectors that a loop takes at a time: several in a reduction over long rows, where fewer pages are touched for each
+    cache line."""
     sums = [s for s in loop.body if isinstance(s, For) and s.finish and _has_steps(s)]
-    if not sums or loop.extent[0].const.evaluate(sizes) < WIDE_COLUMNS:
-        return False
-    return any(isinstance(e, Load) and e.offset.coefficient(loop.var) == ONE for e in all_expressions(sums))
+    read = [e for e in all_expressions(sums) if isinstance(e, Load) and e.offset.coefficient(loop.var) == ONE]
+    if not read:
+        return 1
+    dtypes = (*(e.buffer.dtype for e in read), *(a.dtype for s in sums for a in s.accumulators))
+    row = loop.extent[0].const.evaluate(sizes) * max(dtype.itemsize for dtype in dtypes)
+    return next((vectors for vectors in (TILE_VECTORS, 2) if row >= vectors * TILE_BYTES), 1)
 
 
 def _streamed(program: Program, loops: Sequence[For]) -> set[str]:
