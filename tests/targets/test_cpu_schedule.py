@@ -8,8 +8,10 @@ import pytest
 import jitlab as jl
 from jitlab.ir.programs.program import For, walk
 from jitlab.runtime import Executable
+from jitlab.targets.cpu_llvm import cpu_schedule
 from jitlab.targets.cpu_llvm.cpu_schedule import SCANNED_ROWS, scheduled
 from jitlab.targets.cpu_llvm.emit import codegen
+from jitlab.targets.cpu_llvm.emit.codegen import module_for
 
 X = np.ones((40, 30))
 
@@ -127,3 +129,60 @@ def test_what_sizes_decide_is_part_of_the_text(program_of):
     (small,), _ = program_of(lambda x: x * 2, np.ones(1000))
     (large,), _ = program_of(lambda x: x * 2, np.ones(3_000_000))
     assert small.unscheduled == large.unscheduled and small.text != large.text
+
+
+def nearest(x, y):
+    return ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.mark.parametrize(("function", "shapes", "fixed"), [
+    (lambda x: x.sum(axis=1), [(40, 12)], {"n1": 12}),  # in each lane
+    (lambda x: x.sum(axis=1), [(40, 13)], {}),  # over lanes
+    (nearest, [(40, 4), (10, 4)], {"n1": 10, "n2": 4}),
+    (nearest, [(40, 4), (13, 4)], {"n2": 4}),  # the vectors of the second axis are no more than one or two
+    (lambda x: x[:, :, 0] + x[:, :, 1], [(20, 30, 3)], {"n2": 3}),  # elements lie near each other
+    (lambda x: x[:, :, 0] + x[:, :, 1], [(20, 30, 13)], {}),
+    (lambda x: x[:, :, 0].sum(), [(20, 30, 3)], {"n2": 3}),
+    (lambda x: x * 2 + x[0], [(20, 3)], {}),
+])  # fmt: skip
+def test_short_sizes_that_vectors_gain_by_are_numbers_of_the_code(function, shapes, fixed, program_of):
+    arrays = [np.random.default_rng(3).normal(size=shape) for shape in shapes]
+    (program,), result = program_of(function, *arrays)
+    assert program.fixed == fixed
+    np.testing.assert_allclose(result, function(*arrays), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("function", "shape"), [
+    (lambda x: 0.3 * x[:, :, 0] + 0.6 * x[:, :, 1] + 0.1 * x[:, :, 2], (50, 40, 3)),
+    (lambda x: x.sum(axis=1), (1000, 5)),
+    (lambda x: x.argmax(axis=1), (1000, 10)),
+])  # fmt: skip
+def test_whole_vectors_of_near_elements_are_not_gathered(function, shape, program_of):
+    (program,), _ = program_of(function, np.random.default_rng(3).normal(size=shape))
+    text = module_for(program)
+    whole, _, last = text[text.index("@phase0(") :].partition("\nthen")  # the last few are under a mask
+    assert "gather" not in whole and "gather" in last
+
+
+def test_a_short_sum_is_written_without_a_stack_of_partial_sums(program_of):
+    (program,), _ = program_of(lambda x: x.sum(axis=1), np.ones((40, 12)))
+    (longer,), _ = program_of(lambda x: x.sum(axis=0), np.ones((40, 12)))
+    assert "carry" not in module_for(program) and "carry" in module_for(longer)
+
+
+@pytest.mark.parametrize("shape", [(40, 2), (41, 5), (50, 8), (33, 12), (20, 3, 3), (9, 10, 11)])
+def test_a_size_that_the_code_knows_changes_no_bit(shape, program_of):
+    def several(x):
+        y = x - x.mean(axis=-1, keepdims=True)
+        return y.sum(axis=-1), y.prod(axis=-1), (y * x).std(axis=1), x.argmin(axis=-1), x[..., 0] * x[..., -1], x[..., 1].sum()
+
+    x = np.random.default_rng(3).normal(size=shape)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jl.config, "cache", False)
+        known, results = program_of(several, x)
+        patch.setattr(cpu_schedule, "SHORT", 0)
+        unknown, others = program_of(several, x)
+    assert any(p.fixed for p in known) and not any(p.fixed for p in unknown)
+    for result, other, wanted in zip(results, others, several(x), strict=True):
+        np.testing.assert_array_equal(result, other)
+        np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=1e-13)

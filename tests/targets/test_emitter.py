@@ -1,8 +1,11 @@
 """Loop bodies in native code give NumPy's bits."""
 
+import ctypes
 import json
+import mmap
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,10 +63,10 @@ def test_any_values_as_in_numpy(case, data):
 # lanes and memory
 
 
-def kernel(write, width, *params):
-    """A module with one function `k` of pointers and numbers (`n...`), written by `write(e, *texts)`."""
+def kernel(write, width, *params, **other):
+    """A module with one function `k` of pointers and numbers (`n...`), written by `write(e, *texts)`; `other`: features."""
     fn = FunctionText("k", [("i64" if name.startswith("n") else "ptr", name) for name in params])
-    write(VectorEmitter(fn, width, features()), *(f"%{name}" for name in params))
+    write(VectorEmitter(fn, width, replace(features(), **other)), *(f"%{name}" for name in params))
     fn.ret()
     return module_text([fn])
 
@@ -103,6 +106,28 @@ def test_strided_elements(dtype, width):
     call(text, source[::3][::-1][:1], target, -3 * dtype.itemsize, 2 * dtype.itemsize)
     assert target[::2].tolist() == source[::3][::-1].tolist()
     assert not target[1::2].any()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there memory is protected otherwise")
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_elements_at_a_known_distance_are_read_from_the_first_to_the_last(dtype, vector_bytes):
+    """The last one lies at the end of a page; the memory behind it is another mapping's, which says no."""
+    page, width = mmap.PAGESIZE, 16
+    with mmap.mmap(-1, 3 * page) as memory:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + 2 * page), page, 0) == 0
+        for apart in (2, 3, 4, 7, 12, 13):
+
+            def write(e, source, target, apart=apart):
+                e.store(target, e.load_strided(source, str(apart * dtype.itemsize), dtype))
+
+            count = (width - 1) * apart + 1
+            source, target = np.ndarray(count, dtype, memory, 2 * page - count * dtype.itemsize), np.zeros(width, dtype)
+            source[:] = sample(dtype, count)
+            call(kernel(write, width, "source", "target", vector_bytes=vector_bytes), source, target)
+            assert target.tolist() == source[::apart].tolist()
+            del source
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -18,7 +18,7 @@ from jitlab.targets.target import Origin
 sys.path.insert(0, str(Path(__file__).parent))
 from one_kernel import equal  # noqa: E402
 
-SHAPES = [(1,), (7,), (8, 5), (3, 16), (33,), (64, 5), (2, 65), (257,), (3, 513), (1100,), (300, 3)]
+SHAPES = [(1,), (7,), (8, 5), (3, 16), (33,), (64, 5), (2, 65), (257,), (3, 513), (1100,), (300, 3), (40, 9), (20, 12, 3)]
 
 
 def softmax(x):

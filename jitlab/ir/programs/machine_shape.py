@@ -34,6 +34,7 @@ class Shape:
     row_operations: float  # and kept in a row of scratch rather than computed by a later loop over the row
     nests: NestLimits
     jam_rows: int  # of a recurrence that are taken side by side, so that one does not wait for its own last result
-    vector_elements: int  # an inner loop of fewer is not worth lanes
+    vector_elements: int  # a loop of fewer is not worth lanes
+    short_elements: int  # nor is an inner one of so many, where the one around it is
     stream_bytes: int  # an output of so many is written past the cache, so that nothing reads it back
     slowness: tuple[tuple[str, float], ...] = ()  # kinds of instructions that take so many times as long as shipped

@@ -124,7 +124,7 @@ class Nest:
         if memory_order.reduces_at_once(self.group) and memory_order.is_turned(order := self._order(passes[0])):
             return self._reduced(passes[0], order, [s for p in passes[1:] for s in p.statements], only_stored=False)
         inner = [p for p in passes if p.inner]
-        in_order = all(self._extent_value(p.inner) < self.shape.vector_elements for p in inner)
+        in_order = all(self._extent_value(p.inner) <= self.shape.short_elements for p in inner)
         in_order = in_order and self._value(self.group.outer[-1]) >= self.shape.vector_elements
         in_order = in_order or all(memory_order.only_reduces(p.stages) and self._order(p)[-1] == k - 1 for p in inner)
         if not in_order:

@@ -41,16 +41,21 @@ TILE_BYTES = 128
 #: before it in its own row alone.
 SCANNED_ROWS, SCANNED_WORK = 4, 16.0
 
+#: Lengths of reductions inside a vector, and distances of its elements in memory, up to which they are numbers of the code.
+SHORT = 12
+
 #: Of two cache lines, which are fetched together: so many bytes from each other vectors past the caches start.
 LINES_BYTES = 128
 
 
 @dataclass
 class Scheduled(Program):
-    """A Program with the loops that take whole vectors, and the outputs that are written past the caches."""
+    """A Program with the loops that take whole vectors, the outputs that are written past the caches, and the sizes that its
+    code is made for alone."""
 
     vectors: dict[int, int] = field(default_factory=dict)  # id of a loop -> how many vectors it takes at a time
     streamed: frozenset[str] = frozenset()
+    fixed: dict[str, int] = field(default_factory=dict)  # symbol -> its value
     unscheduled: str = ""  # the Program's text
 
     @lazy
@@ -58,7 +63,9 @@ class Scheduled(Program):
         """The Program's, and what was decided: loops by their number in it."""
         loops = (s for kernel in self.kernels for s in walk(kernel.body) if isinstance(s, For))
         chosen = [f"{n}: {s.var} x {self.vectors[id(s)]}" for n, s in enumerate(loops) if id(s) in self.vectors]
-        return f"{self.unscheduled}\n  vectors {', '.join(chosen)}\n  streamed {', '.join(sorted(self.streamed))}"
+        fixed = ", ".join(f"{name} = {value}" for name, value in sorted(self.fixed.items()))
+        streamed = ", ".join(sorted(self.streamed))
+        return f"{self.unscheduled}\n  vectors {', '.join(chosen)}\n  streamed {streamed}\n  fixed {fixed}"
 
 
 def scheduled(program: Program) -> Scheduled:
@@ -67,7 +74,7 @@ def scheduled(program: Program) -> Scheduled:
     vectors = {id(s): _tile(s, p.sizes) for s in loops}
     return Scheduled(
         p.inputs, p.outputs, p.temps, p.rows, p.scalars, p.symbols, p.kernels, p.variables, p.errors, p.calls, p.sizes,
-        vectors, frozenset(_streamed(p, loops)), p.text,
+        vectors, frozenset(_streamed(p, loops)), _fixed(p, loops), p.text,
     )  # fmt: skip
 
 
@@ -121,6 +128,22 @@ def _tile(loop: For, sizes: Mapping[str, int]) -> int:
     dtypes = (*(e.buffer.dtype for e in read), *(a.dtype for s in sums for a in s.accumulators))
     row = loop.extent[0].const.evaluate(sizes) * max(dtype.itemsize for dtype in dtypes)
     return next((vectors for vectors in (TILE_VECTORS, 2) if row >= vectors * TILE_BYTES), 1)
+
+
+def _fixed(program: Program, loops: Sequence[For]) -> dict[str, int]:
+    """The sizes that vectors want to know: how long a short reduction in each lane is, how many of them there are, and how far
+    apart near elements are."""
+    known = set(program.symbols) & set(program.sizes)
+    lanes = [s for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, For) and s.kind == LANES]
+    fixed: dict[str, int] = {}
+    for loop in (*loops, *lanes):
+        asked = [e.offset.coefficient(loop.var) for e in all_expressions([loop]) if isinstance(e, Load)]
+        inside = [s for s in walk(loop.body) if isinstance(s, For)]
+        asked += [s.extent[0].const for s in (loop, *inside) if inside and not s.extent[0].terms]
+        for p in asked:
+            if p.value is None and known.issuperset(p.symbols) and 1 < p.evaluate(program.sizes) <= SHORT:
+                fixed.update((name, int(program.sizes[name])) for name in p.symbols)
+    return fixed
 
 
 def _streamed(program: Program, loops: Sequence[For]) -> set[str]:

@@ -46,6 +46,6 @@ def shape(has_gemm: bool, slowness: tuple[tuple[str, float], ...] = ()) -> Shape
         recompute_operations=16.0, row_operations=8.0,
         nests=NestLimits(stages=64, operations=1000, deep=128, again=32),
         jam_rows=4,
-        vector_elements=8,
+        vector_elements=8, short_elements=12,
         stream_bytes=stream_bytes(), slowness=slowness,
     )  # fmt: skip

@@ -33,7 +33,8 @@ SIMULATED = "simulated"
 SHAPE = dict(
     block_elements=1 << 14, plain_sum_elements=1 << 30, block_rows=256, few_block_rows=256, wide_row_bytes=1 << 40,
     tall_bytes=1 << 18, wide_columns=1, gemm_multiplications=1 << 62, recompute_operations=16.0, row_operations=16.0,
-    nests=NestLimits(stages=64, operations=1000, deep=128, again=80), jam_rows=1, vector_elements=1, stream_bytes=1 << 62,
+    nests=NestLimits(stages=64, operations=1000, deep=128, again=80), jam_rows=1, vector_elements=1, short_elements=0,
+    stream_bytes=1 << 62,
 )  # fmt: skip
 
 

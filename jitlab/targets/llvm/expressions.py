@@ -75,6 +75,7 @@ class ExpressionWriter:
         self.locals: dict[str, Val] = {}
         self.memory: dict[str, list[str]] = {}  # of variables, by part
         self.failures: dict[int, str] = {}
+        self.fixed: dict[str, Poly] = {}  # sizes that the code is made for alone
         self.keep: list[Expr] = []  # ids are keys: the objects have to live
 
     @property
@@ -258,6 +259,7 @@ class ExpressionWriter:
         return self.scopes[0][key]  # type: ignore[no-any-return]
 
     def _poly(self, p: Poly) -> str:
+        p = p.substitute(self.fixed) if self.fixed else p
         if p.value is not None:
             return str(p.value)
         if any(name in self.symbols for name in p.symbols):

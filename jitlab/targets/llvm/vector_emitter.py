@@ -13,6 +13,9 @@ import numpy as np
 from .llvm_arithmetic import Arithmetic
 from .values import BOOL, I64, U8, Val, mangle, memory_type, part_dtype, vector_type
 
+#: How far apart elements may lie that are picked from whole vectors.
+PICKED = 12
+
 
 class VectorEmitter(Arithmetic):
     """Instructions on `width` lanes (1: scalar code), or on scalars where every operand is uniform.
@@ -186,8 +189,44 @@ class VectorEmitter(Arithmetic):
         align: int | None = None,
     ) -> Val:
         """`width` elements `stride_bytes` (an i64's text) apart; only the first `count` (an i64's text) if given."""
+        dtype = np.dtype(dtype)
+        if count is None and self.width > 1 and dtype.kind != "c" and str(stride_bytes).isdigit():
+            apart, rest = divmod(int(str(stride_bytes)), dtype.itemsize)
+            if not rest and 1 < apart <= PICKED:
+                return self._load_picked(pointer, apart, dtype, align or dtype.itemsize)
         mask = None if count is None else self.mask_first(count)
         return self.load_at(pointer, self._strides(stride_bytes), dtype, mask, align)
+
+    def _load_picked(self, pointer: object, apart: int, dtype: np.dtype[Any], align: int) -> Val:
+        """`width` elements `apart` from each other: of all that lies from the first to the last one, these are picked."""
+        element, lanes = memory_type(dtype), min(self.width, max(self.features.vector_bytes // dtype.itemsize, 2))
+        type, last = vector_type(element, lanes), (lanes - 1) * apart + 1 - lanes  # the last load ends with the last element
+        where = [i * apart // lanes for i in range(lanes)]  # the load that has each element
+        registers = []
+        for first in range(0, self.width, lanes):
+            picked = ""
+            for k in dict.fromkeys(where):
+                start = min(k * lanes, last)
+                at = (first * apart + start) * dtype.itemsize
+                address = self.fn.instr(f"getelementptr i8, ptr {pointer}, i64 {at}")
+                loaded = self.fn.instr(f"load {type}, ptr {address}, align {align}")
+                own, before = (0, 0) if k == 0 else (lanes, 0)
+                order = [
+                    own + i * apart - start if n == k else before + i if n < k else "poison" for i, n in enumerate(where)
+                ]
+                one, other = (picked, loaded) if k else (loaded, "poison")
+                picked = self._shuffled(type, one, other, order)
+            registers.append(picked)
+        while len(registers) > 1:
+            type = vector_type(element, lanes)
+            lanes *= 2
+            pairs = zip(registers[::2], registers[1::2], strict=True)
+            registers = [self._shuffled(type, one, other, range(lanes)) for one, other in pairs]
+        return self._from_memory(registers[0], dtype, self.width)
+
+    def _shuffled(self, type: str, one: str, other: str, order: Sequence[object]) -> str:
+        lanes = ", ".join(f"i32 {lane}" for lane in order)
+        return self.fn.instr(f"shufflevector {type} {one}, {type} {other}, <{len(order)} x i32> <{lanes}>")
 
     def store_strided(
         self, pointer: object, stride_bytes: object, x: Val, count: object = None, align: int | None = None

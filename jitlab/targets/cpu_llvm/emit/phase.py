@@ -97,6 +97,7 @@ class PhaseWriter(Reductions):
         fn.linkage = "internal"
         super().__init__(fn, features())
         self.layout, self.phase, self.slot = layout, phase, Slots(fn)
+        self.fixed = {name: Poly.constant(value) for name, value in layout.program.fixed.items()}
         self.widest: dict[int, int] = {}  # id of a loop -> bytes of its widest elements
         self.repeats = 0  # loops of the user's around
         self.turns = 0 if phase.outer is not None else 1  # loops around that look at the clock: all but a phase's own
@@ -297,10 +298,12 @@ class PhaseWriter(Reductions):
 
     def _for(self, s: For, lo: str, hi: str) -> None:
         self._forget(changes([s]))
+        steps = [inner for inner in s.body if isinstance(inner, Step)]
         for accumulator in s.accumulators:
             self._start(accumulator)
+        if steps and not self._tile(s):
+            self._are_single(steps, s, lo, hi)
         self._hoist(s)
-        steps = [inner for inner in s.body if isinstance(inner, Step)]
         if self._tile(s):
             self._vector_loop(s, lo, hi, steps)
         elif steps:

@@ -18,6 +18,12 @@ from jitlab.targets.llvm.vector_emitter import VectorEmitter
 CHAIN = 8
 LEVELS = 48
 
+#: Chains of a loop over single elements.
+SINGLE_CHAINS = 2
+
+#: Elements of a loop of known length, and operations on all of them, up to which it is written out.
+WRITTEN_OUT, WRITTEN_WORK = 16, 256.0
+
 #: Bodies with this many operations an element run two accumulators, cheaper ones four.
 HEAVY = 8.0
 
@@ -28,7 +34,8 @@ class Running:
 
     accumulator: Accumulator
     slots: list[str] = field(default_factory=list)  # memory of the parts, when it is not compensated
-    stack: str = ""  # of partial sums, when it is
+    is_single: bool = False  # a compensated sum of one block: there is but one partial sum
+    stack: str = ""  # of partial sums, when it is and there may be several
     count: str = ""
     lanes: int = 0
 
@@ -101,6 +108,8 @@ class Reductions(ExpressionWriter):
         fn = self.fn
         c = self._chains(steps, s, width, emitter)
         c.slots = [[self._fresh(r, c.inner, c.lanes) for r in c.running] for _ in range(c.count)]
+        if self._write_out(c, lo, hi):
+            return
 
         def several(i: str) -> None:
             for chain in range(c.count):
@@ -128,12 +137,32 @@ class Reductions(ExpressionWriter):
 
         self._if(fn.instr(f"icmp slt i64 {at}, {hi}"), rest)
 
+    def _are_single(self, steps: list[Step], s: For, lo: str, hi: str) -> None:
+        """Of a loop over single elements, not longer than a block, that has the whole sums: each is one partial sum."""
+        own = {accumulator.name for accumulator in s.accumulators}
+        for step in steps:
+            r = self.running[step.accumulator.name]
+            r.is_single = step.accumulator.name in own and 0 < _length(lo, hi) <= CHAIN * SINGLE_CHAINS
+
+    def _write_out(self, c: Chains, lo: str, hi: str) -> bool:
+        """Write a short loop over single elements without a loop, if its length is known: the same steps of the same chains."""
+        length = _length(lo, hi)
+        if c.emitter is not None or not 0 < length <= min(WRITTEN_OUT, c.block or WRITTEN_OUT):
+            return False
+        if length * sum(work(root) for s in c.loop.body for root in expressions(s)) > WRITTEN_WORK:
+            return False
+        self._reset(c)
+        for i in range(length):
+            self._one(c, str(i), None, c.slots[i % c.count if i < length - length % c.count else 0])
+        self._join(c)
+        return True
+
     def _chains(self, steps: list[Step], s: For, width: int, emitter: VectorEmitter | None) -> Chains:
         """The chains of a loop, without memory yet."""
         inner = emitter if emitter is not None else self.e
         lanes = width if emitter is not None else (self.vector.emitter.width if self.vector is not None else 0)
         heavy = sum(work(root) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
-        count = 2 if heavy or emitter is None else 4
+        count = SINGLE_CHAINS if heavy or emitter is None else 4
         if any(step.bound for step in steps):
             count = 1  # a scan: in order
         running = [self.running[step.accumulator.name] for step in steps]
@@ -223,11 +252,12 @@ class Reductions(ExpressionWriter):
 
     def _absorb(self, r: Running, value: tuple[Val, ...], e: VectorEmitter, lanes: int) -> None:
         """A finished chain joins the running value: directly, or through a stack of partial sums of equal weight."""
-        if r.accumulator.op.compensated:
+        if r.accumulator.op.compensated and not r.is_single:
             self._push(r, value, e, lanes)
             return
         old = self._read(r.slots, r, e, lanes)
-        self._write(r.slots, self._combine(r, e, old, value), e)
+        first, second = (value, old) if r.is_single else (old, value)
+        self._write(r.slots, self._combine(r, e, first, second), e)
 
     def _push(self, r: Running, value: tuple[Val, ...], e: VectorEmitter, lanes: int) -> None:
         """A binary counter of partial sums: level k holds the sum of 2**k chains."""
@@ -274,7 +304,7 @@ class Reductions(ExpressionWriter):
         """Set the running value to its start; called before the loops that feed it."""
         r.lanes = lanes
         start = self._initial(r, e, lanes)
-        if r.accumulator.op.compensated:
+        if r.accumulator.op.compensated and not r.is_single:
             (part,) = start
             parts = len(e.parts(part))
             r.stack = self.fn.alloca(f"[{LEVELS * parts} x {e.type(part.dtype, lanes)}]")
@@ -286,7 +316,7 @@ class Reductions(ExpressionWriter):
 
     def _total(self, r: Running, e: VectorEmitter) -> tuple[Val, ...]:
         """The running value when its loops are done, still on all its lanes."""
-        if not r.accumulator.op.compensated:
+        if not r.accumulator.op.compensated or r.is_single:
             return self._read(r.slots, r, e, r.lanes)
         fn = self.fn
         (start,) = self._initial(r, e, r.lanes)
@@ -363,3 +393,8 @@ class Reductions(ExpressionWriter):
 
         self._serial_loop("0", self._poly(s.count), at)
         self._bind(s.accumulator, self._total(r, e), e, self._poly(s.total))
+
+
+def _length(lo: str, hi: str) -> int:
+    """How many elements there are between two numbers of the code; 0 where they are not known."""
+    return int(hi) - int(lo) if lo.isdigit() and hi.isdigit() else 0
