@@ -22,7 +22,7 @@ from jitlab.support.lazy_dataclass import dataclass
 from .block import Block, covers, is_control, overwritten, rim
 from .fusion.cuts import NO_CUTS, Cuts
 from .fusion.findings import Obstacle
-from .fusion.fusion import expensive_in_several, grouped, note_moves
+from .fusion.fusion import expensive_beside_vectors, expensive_in_several, grouped, note_moves
 from .fusion.groups import Group
 from .fusion.nest_limits import long_values
 from .fusion.stages import Stage, is_lazy, must_be_stored, stages_of
@@ -66,6 +66,7 @@ def arrange(
             continue
         grouping = grouped(stages, sizes.shape.nests, level, cuts, block.ordered)
         found = expensive_in_several(grouping.groups, stored, sizes.shape)
+        found = found or expensive_beside_vectors(grouping.groups, stored, sizes.shape)
         if not found:
             break
         expensive |= found

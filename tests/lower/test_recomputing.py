@@ -112,3 +112,32 @@ def test_windows_are_read_where_they_lie_and_what_they_slide_over_is_computed_on
 def test_windows_of_elements_that_are_not_there_raise_as_in_python():
     with pytest.raises(IndexError, match="out of bounds"):
         jl.jit(lambda x: windows(x[np.arange(301)], 9)[:1] + 1)(LINE)
+
+
+def logistic(x, w):
+    p = 1 / (1 + np.exp(-(x @ w)))
+    return x.T @ (p - 0.5)
+
+
+def weighted(x, w):
+    return (np.sqrt(np.abs(w) + 1)[:, None] / 3 * x).sum(axis=0)
+
+
+@pytest.mark.parametrize(("function", "first"), [(logistic, "Exp"), (weighted, "Sqrt")])
+def test_what_all_lanes_of_a_loop_over_rows_share_is_stored_before_it(function, first):
+    """It would be computed one by one, and again for each vector of columns."""
+    x = np.random.default_rng(3).normal(size=(60, 40))
+    w = x[0].copy() if function is logistic else x[:, 0].copy()
+    result, report = reported(function, x, w)
+    np.testing.assert_allclose(result, function(x, w), rtol=1e-11, atol=1e-13)
+    (name,) = (cluster.name for cluster in report.clusters)
+    before, after = report.ir(name, stage="program").split("kernel k1:")
+    assert first in before and not any(word in after.split("r1 <-")[0] for word in ("Exp", "Sqrt", "RealDiv"))
+    assert len(report.kernels) == 2
+
+
+def test_what_is_cheap_is_computed_where_lanes_share_it():
+    x = np.random.default_rng(3).normal(size=(60, 40))
+    result, report = reported(lambda x, w: ((w * 2 + 1)[:, None] * x).sum(axis=0), x, x[:, 0].copy())
+    np.testing.assert_allclose(result, ((x[:, 0] * 2 + 1)[:, None] * x).sum(axis=0), rtol=1e-11, atol=1e-13)
+    assert len(report.kernels) == 1

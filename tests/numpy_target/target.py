@@ -127,7 +127,8 @@ class NumpyTarget(Target):
     #: Small blocks, so that small arrays take every way that lowering knows.
     shape = Shape(
         block_elements=50, plain_sum_elements=5, block_rows=4, few_block_rows=3, wide_row_bytes=200, tall_bytes=300,
-        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0, row_operations=4.0,
+        wide_columns=6, has_gemm=True, gemm_multiplications=100, recompute_operations=4.0,
+        scalar_operations=4.0, row_operations=4.0,
         nests=NestLimits(stages=64, operations=1000, deep=128, again=40), jam_rows=2, vector_elements=3, short_elements=2,
         stream_bytes=1000,
     )  # fmt: skip

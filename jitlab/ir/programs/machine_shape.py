@@ -31,6 +31,7 @@ class Shape:
     gemm_multiplications: int  # from which on a product inside a loop is a call of it
 
     recompute_operations: float  # additions' time from which on a value is stored rather than computed by another nest again,
+    scalar_operations: float  # or in a loop over rows one by one, as all lanes of a vector share it,
     row_operations: float  # and kept in a row of scratch rather than computed by a later loop over the row
     nests: NestLimits
     jam_rows: int  # of a recurrence that are taken side by side, so that one does not wait for its own last result

@@ -153,13 +153,34 @@ def expensive_in_several(groups: list[Group], stored: set[Node], shape: Shape) -
                 users.setdefault(node, set()).add(i)
                 found[node] = expr
     cost = {n: work(found[n], shape, most) for n, where in users.items() if len(where) > 1 and n not in stored}
-    expensive = {node for node, operations in cost.items() if operations >= most}
-    # Keep the last of a chain: what only feeds kept values is not computed again.
-    readers = _direct_readers(expensive, groups)
+    expensive = {n: (len(users[n]), operations, most) for n, operations in cost.items() if operations >= most}
+    return _last_of_chains(expensive, groups)
+
+
+def expensive_beside_vectors(groups: list[Group], stored: set[Node], shape: Shape) -> dict[Node, Obstacle]:
+    """Values that a reduction across rows would compute one by one, as all lanes of a vector share them, again for each vector:
+    to store them costs less, as a loop of their own computes them in vectors. Obstacles as above."""
+    found: dict[Node, float] = {}
+    most = shape.scalar_operations
+    for stage in (stage for group in groups for stage in group.stages):
+        if stage.kind != "reduce" or stage.reduced[-1:] != (False,):
+            continue
+        lanes = f"a{len(stage.space) - 1}"
+        gone = {f"a{axis}" for axis, is_gone in enumerate(stage.reduced) if is_gone}
+        for node, expr in stage.lazy.items():
+            is_shared = lanes not in expr.depends and not gone.isdisjoint(expr.depends)
+            if is_shared and node not in stored and node not in stage.again:
+                found[node] = max(found.get(node, 0.0), work(expr, shape, most))
+    return _last_of_chains({node: (1, cost, most) for node, cost in found.items() if cost >= most}, groups)
+
+
+def _last_of_chains(expensive: dict[Node, tuple[int, float, float]], groups: list[Group]) -> dict[Node, Obstacle]:
+    """Of expensive values those to store: what only feeds stored values is not computed again."""
+    readers = _direct_readers(set(expensive), groups)
     return {
-        node: Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, node, (len(users[node]), round(cost[node]), most))
-        for node in expensive
-        if not readers[node] or not readers[node] <= expensive
+        node: Obstacle(NotFused.RECOMPUTE_IS_EXPENSIVE, node, (times, round(cost), most))
+        for node, (times, cost, most) in expensive.items()
+        if not readers[node] or not readers[node] <= expensive.keys()
     }
 
 

@@ -19,6 +19,7 @@ from jitlab.ops.layout.windows import SlidingWindows
 from jitlab.ops.leaf_operations import Constant, Length
 from jitlab.ops.reducing.scans import Scan
 from jitlab.ops.runtime_checks import Check
+from jitlab.support.lazy import lazy
 
 Position = tuple[Index, ...]
 Resolve = Callable[[Node, Position], "Expr | None"]
@@ -32,6 +33,10 @@ class Ref(Expr):
         self.position = position
         self.dtype = node.dtype
         self.origins = UNKNOWN
+
+    @lazy
+    def depends(self) -> frozenset[str]:
+        return frozenset(name for index in self.position for name in index.names)
 
 
 class Unreadable(Signal):

@@ -32,7 +32,8 @@ SIMULATED = "simulated"
 #: What loops are cut by: the same on every GPU, so that a program gives the same bits on each.
 SHAPE = dict(
     block_elements=1 << 14, plain_sum_elements=1 << 30, block_rows=256, few_block_rows=256, wide_row_bytes=1 << 40,
-    tall_bytes=1 << 18, wide_columns=1, gemm_multiplications=1 << 62, recompute_operations=16.0, row_operations=16.0,
+    tall_bytes=1 << 18, wide_columns=1, gemm_multiplications=1 << 62, recompute_operations=16.0,
+    scalar_operations=1 << 62, row_operations=16.0,
     nests=NestLimits(stages=64, operations=1000, deep=128, again=80), jam_rows=1, vector_elements=1, short_elements=0,
     stream_bytes=1 << 62,
 )  # fmt: skip
