@@ -43,7 +43,7 @@ def shape(has_gemm: bool, slowness: tuple[tuple[str, float], ...] = ()) -> Shape
         tall_bytes=1 << 20,  # larger than the caches of a core
         wide_columns=WIDE_COLUMNS,
         has_gemm=has_gemm, gemm_multiplications=1 << 17,
-        recompute_operations=16.0, scalar_operations=16.0, row_operations=8.0,
+        recompute_operations=16.0, scalar_operations=8.0, row_operations=8.0,
         nests=NestLimits(stages=64, operations=1000, deep=128, again=32),
         jam_rows=4,
         vector_elements=8, short_elements=12,
