@@ -161,6 +161,11 @@ def transposed(x):
     return x.T * 2 + 1
 
 
+@listed(normal(64, 48), normal(48, 64), wide=False)
+def turned_beside_another(x, y):
+    return x.T * 2 + y
+
+
 @listed(normal(400), RANDOM.integers(0, 400, 300), wide=False, once=False)
 def gathered(x, i):
     return x[i] * 2

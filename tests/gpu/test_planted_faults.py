@@ -86,6 +86,12 @@ def test_scratch_that_blocks_share():
         assert outcome("softmax", shared, gpu, long) != ""
 
 
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_tile_that_is_read_before_it_is_there(gpu):
+    assert outcome("turned_beside_another", gpu=gpu) == ""
+    assert "race" in outcome("turned_beside_another", without(WAIT, 0, "\n"), gpu)
+
+
 def test_blocks_that_have_a_row_together():
     """A value that one of them does not tell, and memory to meet in that nobody cleared."""
     name, told = "softmax_of_rows_in_parts", r"store atomic i64 %\w+, ptr %\w+[^\n]*"

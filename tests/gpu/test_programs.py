@@ -119,6 +119,31 @@ def test_rows_that_several_blocks_have_together_give_the_same_bits_on_every_gpu(
     assert found[0] == found[1] == found[2]
 
 
+TURNED = {
+    "sum": (lambda x, y: x.T * 2 + y, ((100, 70), (70, 100)), "f4"),
+    "two results": (lambda x, y: (x.T + y, y - x.T), ((33, 64), (64, 33)), "f8"),
+    "two turned": (lambda x, y, z: x.T * y + z.T, ((65, 40), (40, 65), (65, 40)), "f2"),
+    "in batches": (lambda x, y: x.transpose(0, 2, 1) * 2 + y, ((3, 65, 33), (3, 33, 65)), "f4"),
+    "backwards": (lambda x, y: x[::-1].T + y, ((40, 50), (50, 40)), "i4"),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_arrays_that_lie_the_other_way_are_read_through_tiles(name):
+    """Each element once, by threads that are neighbours where it lies, into a tile of shared memory for each of them."""
+    function, shapes, dtype = TURNED[name]
+    arrays = [normal(*shape, dtype="f8").astype(dtype) for shape in shapes]
+    want, found, texts = function(*arrays), [], []
+    for processors, order in GPUS:
+        with on_gpu(processors, order) as gpu:
+            load = gpu.load
+            gpu.load = lambda text, kernels, load=load: texts.append(text) or load(text, kernels)
+            found.append(jl.jit(function)(*arrays))
+        assert texts[-1].count("addrspace(3) global") == (2 if name == "two turned" else 1)
+        assert gpu.read_bytes == sum(x.nbytes for x in arrays)
+        np.testing.assert_array_equal(np.array(found[-1]), np.array(want))
+
+
 def noted_grids(gpu, patch):
     """How many blocks each launch has, as they come."""
     found, launch = [], gpu.launch

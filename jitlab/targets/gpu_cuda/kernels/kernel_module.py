@@ -33,7 +33,7 @@ from jitlab.targets.llvm.program_phases import Phase
 from .kernel_writer import KernelWriter
 from .parts import Parts, Turns, parts_of
 from .product_writer import ProductWriter
-from .schedules import Limits, Schedule, Unscheduled, lanes_of, schedule_of, tile_of, words_of
+from .schedules import TILE, Limits, Schedule, Unscheduled, iterations, lanes_of, schedule_of, tile_of, words_of
 from .slots import ContextSlots
 
 TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\n'
@@ -178,6 +178,9 @@ def grid_of(schedule: Schedule, phase: Phase, sizes: Mapping[str, int], driver: 
             return Shape2(max(1, min(iterations(schedule.nest, sizes), at_once)) * schedule.parts)
         most = ROUNDS * resident if not scratch else min(ROUNDS * resident, max(MOST_SCRATCH_BYTES // scratch, resident))
         return Shape2(max(1, min(-(-iterations(schedule.nest, sizes) // teams), most)))
+    if schedule.in_tiles:
+        tiles = [-(-iterations((loop,), sizes) // TILE) for loop in schedule.nest[-2:]]
+        return Shape2(max(1, min(iterations(schedule.nest[:-2], sizes) * tiles[0] * tiles[1], most)))
     each = schedule.threads * schedule.lanes
     if schedule.in_planes:
         across = max(-(-iterations(schedule.nest[-1:], sizes) // each), 1)
@@ -197,11 +200,3 @@ def bytes_of(buffer: Buffer, sizes: Mapping[str, int]) -> int:
     for n in buffer.shape:
         count *= n.evaluate(sizes)
     return -(-max(count, 1) // ALIGNMENT) * ALIGNMENT * buffer.dtype.itemsize
-
-
-def iterations(nest: Sequence[For], sizes: Mapping[str, int]) -> int:
-    """Of loops whose extents depend on sizes alone."""
-    total = 1
-    for loop in nest:
-        total *= max(min(index.const.evaluate(sizes) for index in loop.extent), 0)
-    return total

@@ -17,6 +17,7 @@ from jitlab.ir.programs.program import (
     Finish,
     For,
     If,
+    Index,
     Let,
     Load,
     Partial,
@@ -35,7 +36,7 @@ from jitlab.targets.llvm.program_phases import Phase, changes
 from jitlab.targets.llvm.values import Val, element_type, part_dtype
 
 from .held_rows import HeldRow
-from .schedules import Schedule, Unscheduled, has_rows, nest_of, side_by_side
+from .schedules import TILE, Schedule, Unscheduled, has_rows, nest_of, side_by_side, turned_loads
 from .slots import ContextSlots
 from .team_reductions import TeamReductions
 from .teams import Team, TeamOfBlocks, special_register, started
@@ -57,6 +58,7 @@ class KernelWriter(TeamReductions):
         super().__init__(self.text(name, self._params()), schedule)
         self.dirty: set[str] = set()  # buffers that the team has stored into since it last waited,
         self.seen: set[str] = set()  # and those it has read
+        self.turned: dict[tuple[str, Index], str] = {}  # of a tile: where in shared memory what lies the other way is
         self.fn.linkage, self.fn.attributes = "ptx_kernel", f'nounwind "nvvm.maxntid"="{schedule.threads}"'
         if schedule.held:  # enough warps that some load while others compute
             self.fn.attributes += f' "nvvm.minctasm"="{schedule.held_blocks}"'
@@ -135,7 +137,9 @@ class KernelWriter(TeamReductions):
         elif schedule.kind == "flat":
             first = fn.ahead(f"add i64 {fn.ahead(f'mul i64 {block}, {threads}')}, {thread}")
             step = fn.ahead(f"mul i64 {blocks}, {threads}")
-            if schedule.in_planes:
+            if schedule.in_tiles:
+                self._tiles_of(thread, block, blocks)
+            elif schedule.in_planes:
                 self._planes(first, step)
             else:
                 self._spread(schedule.nest, first, step, schedule.lanes)
@@ -156,6 +160,57 @@ class KernelWriter(TeamReductions):
                 self._spread(nest[-1:], first, step, self.schedule.lanes)
 
         self._count(special_register(fn, "ctaid.y"), self._total(nest[:-1]), special_register(fn, "nctaid.y"), row)
+
+    def _tiles_of(self, thread: str, block: str, blocks: str) -> None:
+        """A tile of the two innermost loops a block: what lies the other way is put into shared memory by threads that are
+        neighbours there, and taken out by those that are neighbours here. Its rows are padded, for the banks."""
+        fn, nest = self.fn, self.schedule.nest
+        extents = [self._extent(loop.extent) for loop in nest[-2:]]
+        down, across = (fn.instr(f"udiv i64 {fn.instr(f'add i64 {n}, {TILE - 1}')}, {TILE}") for n in extents)
+        total = fn.instr(f"mul i64 {fn.instr(f'mul i64 {down}, {across}')}, {self._total(nest[:-2]) if nest[:-2] else 1}")
+        x, y = fn.ahead(f"and i64 {thread}, {TILE - 1}"), fn.ahead(f"udiv i64 {thread}, {TILE}")
+        ys = [fn.ahead(f"add i64 {y}, {k}") for k in range(0, TILE, self.schedule.threads // TILE)]
+        loads = turned_loads(nest)
+        for k, e in enumerate(loads):
+            size = f"[{TILE * (TILE + 1)} x {element_type(e.buffer.dtype)}]"
+            fn.declare(f"@{fn.name}.tile{k} = internal addrspace(3) global {size} undef, align 16")
+        team = Team(fn, self.schedule.threads, thread)
+
+        def place(k: int, row: str, column: str) -> str:
+            at = fn.instr(f"add i64 {fn.instr(f'mul i64 {row}, {TILE + 1}')}, {column}")
+            type = element_type(loads[k].buffer.dtype)
+            return fn.instr(f"getelementptr {type}, ptr addrspace(3) @{fn.name}.tile{k}, i64 {at}")
+
+        def inside(corner: Sequence[str], offsets: Sequence[str], body: Callable[[], None]) -> None:
+            fits = "true"
+            for loop, start, offset, end in zip(nest[-2:], corner, offsets, extents, strict=True):
+                self.vars[loop.var] = i = fn.instr(f"add nsw i64 {start}, {offset}")
+                fits = fn.instr(f"and i1 {fits}, {fn.instr(f'icmp slt i64 {i}, {end}')}")
+            self._if(fits, body)
+
+        def put(k: int, row: str) -> None:
+            value = self._eval(loads[k])
+            align = loads[k].buffer.dtype.itemsize
+            fn.emit(f"store {element_type(value.dtype)} {value.text}, ptr addrspace(3) {place(k, row, x)}, align {align}")
+
+        def take(row: str) -> None:
+            self.turned = {(e.buffer.name, e.offset): place(k, x, row) for k, e in enumerate(loads)}
+            self._statements(nest[-1].body)
+            self.turned = {}
+
+        def tile(i: str) -> None:
+            rest = fn.instr(f"udiv i64 {i}, {across}")
+            corner = [fn.instr(f"mul i64 {fn.instr(f'urem i64 {n}, {m}')}, {TILE}") for n, m in ((rest, down), (i, across))]
+            with self._placed(nest[:-2], fn.instr(f"udiv i64 {rest}, {down}")):
+                for k in range(len(loads)):
+                    for row in ys:
+                        inside(corner, (x, row), lambda k=k, row=row: put(k, row))  # type: ignore[misc]
+                team.wait()
+                for row in ys:
+                    inside(corner, (row, x), lambda row=row: take(row))  # type: ignore[misc]
+                team.wait()  # before the next tile is put there
+
+        self._count(block, total, blocks, tile)
 
     def _rows(self, thread: str, block: str, blocks: str) -> None:
         """Each team takes iterations of the nest, one after the other."""
@@ -227,6 +282,10 @@ class KernelWriter(TeamReductions):
 
     def _load(self, e: Load) -> Val:
         held = self.holding
+        place = self.turned.get((e.buffer.name, e.offset))
+        if place is not None:
+            type = element_type(e.buffer.dtype)
+            return Val(e.buffer.dtype, self.fn.instr(f"load {type}, ptr addrspace(3) {place}, align {e.buffer.dtype.itemsize}"))
         return held.load(e) if held is not None and held.is_in_loop else super()._load(e)
 
     def _store(self, s: Store) -> None:

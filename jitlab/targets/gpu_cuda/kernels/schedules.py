@@ -45,6 +45,9 @@ WARP = 32
 #: so many bytes, where started blocks are counted.
 MOST_PARTS, MEETING_HEAD = 32, 16
 
+#: Of tiles through which arrays are read that lie the other way: their side, and the most bytes of shared memory for them.
+TILE, TILE_BYTES = 32, 16 << 10
+
 #: Threads that a multiprocessor has at once where rows are kept in registers: each may have 65536 / this many. Blocks of many
 #: threads want two, so that one loads while the other one waits.
 HELD_THREADS, HELD_LARGE_THREADS = 768, 1024
@@ -79,6 +82,7 @@ class Schedule:
     team: int = 1  # threads that take an iteration of the nest together
     nest: tuple[For, ...] = ()
     lanes: int = 1  # neighbours of the innermost loop that a thread takes at a time, where they lie so
+    in_tiles: bool = False  # flat: a block takes TILE × TILE iterations of the two innermost loops, through shared memory
     in_planes: bool = False  # flat: the grid has a second axis, for all loops but the innermost
     inputs: int = 0  # arrays that lie along the rows that are held
     held: int = 0  # of rows: vectors of a row that each thread keeps in registers, so that memory is read once; 0: none
@@ -93,7 +97,7 @@ class Schedule:
     @property
     def text(self) -> str:
         """What was decided, as part of the key of code."""
-        planes = f"{' planes' if self.in_planes else ''}{f' by {self.parts}' if self.parts > 1 else ''}"
+        planes = " planes" if self.in_planes else " tiles" if self.in_tiles else f" by {self.parts}" if self.parts > 1 else ""
         return f"{self.kind} {self.threads} {self.team} {len(self.nest)} {self.lanes} {self.inputs} {self.held}{planes}"
 
 
@@ -152,8 +156,40 @@ def schedule_of(phase: Phase, sizes: Mapping[str, int], limits: Limits) -> Sched
     if has_rows(body) or any(isinstance(s, Finish) for s in body):
         return _of_rows(nest, body, sizes, limits)
     lanes, columns = lanes_of(nest[-1]), min(index.const.evaluate(sizes) for index in nest[-1].extent)
+    if turned_loads(nest) and min(iterations(nest[-2:-1], sizes), columns) >= TILE:
+        return Schedule("flat", limits.flat_threads, 1, nest, in_tiles=True)
     in_planes = len(nest) > 1 and columns >= limits.plane_columns
     return Schedule("flat", limits.flat_threads, 1, nest, lanes, in_planes=in_planes)
+
+
+def turned_loads(nest: Sequence[For]) -> list[Load]:
+    """What a nest reads in the order of its last loop but one, each once, where it stores in the order of the last one: through
+    tiles in shared memory both are neighbours in memory. None where something else is done there, or what is read is stored."""
+    if len(nest) < 2 or not all(isinstance(s, Store) and not s.gathered for s in nest[-1].body):
+        return []
+    across, along = nest[-2].var, nest[-1].var
+    stores = [s for s in nest[-1].body if isinstance(s, Store)]
+    if any(s.offset.coefficient(along) != ONE for s in stores):
+        return []
+    found = {}
+    for e in all_expressions(stores):
+        if isinstance(e, Load) and not e.gathered and e.offset.coefficient(across) == ONE:
+            apart = e.offset.coefficient(along)
+            if apart.terms and apart != ONE:
+                found[e.buffer.name, e.offset] = e
+    stored = {s.buffer.name for s in stores}
+    fits = sum(e.buffer.dtype.itemsize for e in found.values()) * TILE * (TILE + 1) <= TILE_BYTES
+    if not fits or any(e.buffer.name in stored or e.buffer.dtype.kind not in "fiu" for e in found.values()):
+        return []
+    return list(found.values())
+
+
+def iterations(nest: Sequence[For], sizes: Mapping[str, int]) -> int:
+    """Of loops whose extents depend on sizes alone."""
+    total = 1
+    for loop in nest:
+        total *= max(min(index.const.evaluate(sizes) for index in loop.extent), 0)
+    return total
 
 
 def _of_rows(nest: tuple[For, ...], body: Sequence[Statement], sizes: Mapping[str, int], limits: Limits) -> Schedule:

@@ -72,7 +72,8 @@ class ThreadLoops(ExpressionWriter):
             extent = self._extent(loop.extent)
             self.vars[loop.var] = fn.instr(f"urem i64 {i}, {extent}")
             i = fn.instr(f"udiv i64 {i}, {extent}")
-        self.vars[nest[0].var] = i
+        if nest:
+            self.vars[nest[0].var] = i
         yield
         for loop in nest:
             del self.vars[loop.var]
