@@ -252,6 +252,7 @@ class ClusterRan(WorkEvent):
     kernels_ns: tuple[int, ...] = ()
     scratch_bytes: int = 0  # of temporaries and rows, as they were asked of the pool
     launched: tuple[Mapping[str, Any], ...] = ()  # on a GPU: what each part was launched with; times are the GPU's then
+    enqueued_ns: int = 0  # on a GPU: what the host took to hand it over, before it waited; 0: nobody knows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

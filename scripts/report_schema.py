@@ -43,7 +43,10 @@ UNREAD = {
     "PlanChange": "code args", "AsPython": "said plans",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.
-BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}
+BY_HAND = {
+    "Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site", "Kernel": "launches",
+    "Span": "enqueued",
+}  # fmt: skip
 DOC = re.compile(r"((?:^    #: .*\n)*)^    (\w+): [^#\n]*(?:#: (.*))?$", re.MULTILINE)
 
 
@@ -78,6 +81,8 @@ def reading(hint: Any, value: str, is_optional: bool = False) -> str:
     if made is tuple and inner[1:] != (...,):
         if is_nullable:
             return value
+        if {BARE.get(bare(part)[0]) for part in inner} == {"number"}:
+            return f"numbers({value})"
         parts = ", ".join(reading(part, f"{value}[{at}]") for at, part in enumerate(inner))
         return f"[{parts}] as const"
     if made is tuple:

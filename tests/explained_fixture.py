@@ -1,6 +1,7 @@
-"""Writes extension/test/fixtures/explained.json: what a kernel says of one cell, for the panel's tests and its test page.
+"""Writes extension/test/fixtures/explained.json and gpu.json: what a kernel says of one cell, and of one that a simulated GPU
+ran, for the panel's tests and its test page.
 
-    python tests/explained_fixture.py
+    python tests/explained_fixture.py               # or: gpu FILE, to write the second one alone elsewhere
 
 All of it is asked of a real session, as the panel asks. Run it again where the report's format has grown; its figures
 differ from run to run, and no test depends on them.
@@ -11,17 +12,19 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+import jitlab as jl
 from jitlab.notebook.cell_session import Session
 from jitlab.notebook.extension import session_of
 from jitlab.notebook.rpc.requests import answer
 
-FIXTURE = Path(__file__).parents[1] / "extension" / "test" / "fixtures" / "explained.json"
+FIXTURES = Path(__file__).parents[1] / "extension" / "test" / "fixtures"
 STAGES = ("graph", "program", "asm")
 #: Lines of a stage that are kept: the assembly has thousands.
 MOST_LINES = 250
@@ -55,6 +58,36 @@ QUESTIONS: tuple[tuple[str, list[list[str]], list[str]], ...] = (
     ("cut", [["exp", "sum"]], []), ("keep_out", [], ["exp"]), ("fuse", [["neg", "argpartition"]], []),
     ("fuse", [["neg", "realdiv_1"]], []),
 )  # fmt: skip
+
+ARRAY = """
+import numpy as np, jitlab as jl
+X = np.random.default_rng(6).normal(size=(64, 32)).astype(np.float32)
+"""
+SOFTMAX = """%%jit{}
+e = np.exp(X - X.max(1, keepdims=True))
+p = e / e.sum(1, keepdims=True)"""
+
+
+def on_gpu() -> dict[str, Any]:
+    """`report` and `code` of a cell that a simulated GPU ran; of the same cell without one `on_processor`, the report, and in
+    `jobs` the answer to what a GPU would take for it."""
+    shell = InteractiveShell.instance()
+    for number, source in enumerate(("%load_ext jitlab", ARRAY), 1):
+        run(shell, source, f"c{number}")
+    session = session_of(shell)
+    assert session is not None
+    with jl.simulated_gpu():
+        run(shell, SOFTMAX.format(" --device gpu"), "c3")
+        run(shell, SOFTMAX.format(" --device gpu"), "c3")
+        report = ask(session, want="report", cell="c3")["report"]
+        cluster = report["clusters"][0]["name"]
+        code = [ask(session, want="code", cell="c3", cluster=cluster, stage=stage)["code"] for stage in ("program", "ptx")]
+    run(shell, SOFTMAX.format(""), "c4")
+    other = ask(session, want="report", cell="c4")["report"]
+    question = {"plan": other["plans"][0]["name"], "kind": "target", "edges": [], "ops": [], "target": "gpu"}
+    asked = job(session, want="whatif", cell="c4", **question)
+    assert asked["result"]["refusal"], "a machine that has a GPU measures and predicts nothing"
+    return {"report": report, "code": code, "on_processor": other, "jobs": [asked]}
 
 
 def explained() -> dict[str, Any]:
@@ -104,9 +137,15 @@ def job(session: Session, **body: Any) -> dict[str, Any]:
     return {**told[-1], "progress": None}
 
 
-def main() -> None:
-    FIXTURE.write_text(json.dumps(explained(), separators=(",", ":"), ensure_ascii=False) + "\n")
+def write(made: dict[str, Any], path: Path) -> None:
+    path.write_text(json.dumps(made, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
+def main(*arguments: str) -> None:
+    if not arguments:
+        write(explained(), FIXTURES / "explained.json")
+    write(on_gpu(), Path(arguments[1]) if arguments else FIXTURES / "gpu.json")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -5,10 +5,11 @@ import { layoutClusters } from '../src/core/sections/clusters/layout';
 import { heatOf, type HeatKind } from '../src/core/sections/clusters/map/heat';
 import { memoryRows } from '../src/core/sections/clusters/memory';
 import { layoutOperations } from '../src/core/sections/clusters/operations';
-import { boundaryTexts, describe, kernelFacts } from '../src/core/sections/clusters/words';
+import { boundaryTexts, describe, kernelFacts, kernelLabel, launchText } from '../src/core/sections/clusters/words';
 import { bytes, duration } from '../src/core/base/format';
 import type { Boundary, Report } from '../src/core/report/report';
 import { callsOf } from '../src/core/sections/verdict/more';
+import gpu from './fixtures/gpu.json';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';
@@ -393,4 +394,31 @@ test('an operation, the value on an arrow and one in memory are called as the pr
     memory.rows.map(({ name }) => name),
     ['p → x / y, loss']
   );
+});
+
+test('a kernel on a GPU says what it was launched with, spills only where there are any, and that it was simulated', () => {
+  const [kernel] = report(gpu.report).kernels;
+  assert.ok(kernel);
+  assert.equal(launchText(kernel), 'simulated GPU · 8 blocks of 256 threads');
+  const [launch] = kernel.launches ?? [];
+  assert.ok(launch);
+  const real = { ...launch, grid: [7, 2], registers: 40, sharedBytes: 2048, spilledBytes: 0, simulated: false };
+  const full = { ...real, occupancy: 0.75, limitedBy: 'registers' };
+  const said = '7 × 2 blocks of 256 threads · 40 registers · 2.0 kB shared · 75 % occupancy, limited by registers';
+  assert.equal(launchText({ ...kernel, launches: [full] }), said);
+  const spills = { ...full, spilledBytes: 16 };
+  assert.equal(launchText({ ...kernel, launches: [launch, spills] }), `${said} · 16 B a thread spilled · 2 launches`);
+  const [part] = flowOf(report(gpu.report)).parts[0]?.nodes[0]?.kernels ?? [];
+  assert.ok(part);
+  assert.match(kernelLabel(part), /^Kernel k0, lines 2–3, [\d.]+ (ms|µs), simulated\. .*simulated GPU, 8 blocks/);
+  assert.doesNotMatch(kernelLabel({ ...part, kernel: { ...kernel, launches: [full] } }), /simulated/);
+  for (const width of [260, 420, 700]) {
+    const flow = flowOf(report(gpu.report));
+    const open = new Set(flow.parts.flatMap(({ nodes }) => nodes.map(({ id }) => id)));
+    const picture = layoutClusters(flow, { width, measure, open, linked: null, idOf: name => name });
+    assert.deepEqual(misplaced(picture), []);
+    const whole = texts(picture).map(({ text }) => text).join(' '); // prettier-ignore
+    assert.match(whole, /simulated GPU · 8 blocks of/);
+    assert.match(whole, / (ms|µs), simulated/);
+  }
 });

@@ -31,6 +31,7 @@ import {
   sweepRows
 } from '../src/core/sections/whatif/layout';
 import explained from './fixtures/explained.json';
+import gpu from './fixtures/gpu.json';
 import { measure, misplaced, report } from './helpers';
 
 const json = report(explained.report);
@@ -363,4 +364,18 @@ test('the text of a cell is its own sources, so an answer about other lines can 
   assert.equal(of('x = 1', 'y = 2'), 'x = 1\ny = 2');
   assert.notEqual(of('x = 1'), of('x = 2'));
   assert.equal(writtenAs(report({ version: 1 })), '');
+});
+
+test('a cluster can be asked to run on the other processor, and the refusal is a prediction', () => {
+  const onGpu = report(gpu.report);
+  const [cluster] = onGpu.clusters;
+  const asked = askable(onGpu, new Links(onGpu), cluster?.name ?? '')?.asks[0];
+  assert.equal(asked?.title, 'Run on the processor: all of In [3] #1');
+  const other = report(gpu.on_processor);
+  const ask = askable(other, new Links(other), other.clusters[0]?.name ?? '')?.asks[0];
+  assert.ok(ask);
+  const wanted = { want: 'whatif', cell: 'c4', plan: 'In [5] #1', kind: 'target', edges: [], ops: [], target: 'gpu' };
+  assert.deepEqual(requestOf(ask, 'c4'), wanted);
+  const answer = readAnswer(gpu.jobs[0]?.result);
+  assert.match(answer?.refusal?.text ?? '', /^No GPU can be used here.* A prediction for an H100: /);
 });

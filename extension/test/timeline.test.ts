@@ -3,12 +3,13 @@ import { test } from 'node:test';
 import type { Box } from '../src/core/base/shapes';
 import type { Lane, Report, Span } from '../src/core/report/report';
 import { chromeTrace } from '../src/core/sections/timeline/chrome';
-import { laneTop, layoutTimeline, nameOf, spanAt } from '../src/core/sections/timeline/layout';
+import { laneTop, layoutTimeline, nameOf, spanAt, spanTitle } from '../src/core/sections/timeline/layout';
 import { heldOf, heldText } from '../src/core/sections/timeline/memory';
 import { Navigation } from '../src/core/sections/timeline/navigation';
 import { homeWindow, prepareLanes, wholeWindow, type PreparedLane } from '../src/core/sections/timeline/prepare';
 import { timelineSummary } from '../src/core/sections/timeline/summary';
 import { totals, trafficOf } from '../src/core/sections/timeline/totals';
+import gpu from './fixtures/gpu.json';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';
 
@@ -391,4 +392,29 @@ test('the memory lane: what is held from the kernel that makes it to the last on
     const bars = picture.shapes.filter(shape => shape.shape === 'box' && shape.fill === 'muted');
     assert.equal(bars.length, 4, 'two steps in each of two runs');
   }
+});
+
+test('a run on a GPU has lanes for its kernels and its copies, and says that it was simulated', () => {
+  const { lanes, clusters } = report(gpu.report);
+  const prepared = prepareLanes(lanes, clusters);
+  assert.deepEqual(
+    prepared.map(({ name }) => name),
+    ['compiled', 'simulated GPU', 'to GPU', 'to host']
+  );
+  assert.deepEqual([...new Set(prepared.slice(2).flatMap(({ marks }) => marks))], ['copy']);
+  const window = wholeWindow(prepared);
+  const picture = layoutTimeline(prepared, { width: 600, measure, window, selected: null, lit: null, cursor: null });
+  const shown = texts(picture).map(({ text }) => text);
+  assert.deepEqual(misplaced(picture), []);
+  assert.ok(
+    ['GPU', 'simulated', 'to GPU', 'to host'].every(text => shown.includes(text)),
+    shown.join()
+  );
+  const [copy] = lanes[2]?.spans ?? [];
+  assert.ok(copy);
+  assert.match(spanTitle(copy), /^to the GPU {2}[\d.]+ .s, 8\.2 kB, [\d.]+ .B\/s$/);
+  const [launch] = lanes[0]?.spans ?? [];
+  assert.ok(launch);
+  assert.doesNotMatch(spanTitle(launch), /enqueued/);
+  assert.match(spanTitle({ ...launch, enqueued: 12 }), /, enqueued in 12 µs$/);
 });

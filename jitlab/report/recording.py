@@ -360,7 +360,8 @@ class Recording:
         if event.launched:
             self.launched[key] = event.launched
         times = event.kernels_ns
-        self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
+        more = {"kernels_ns": times, "enqueued_ns": event.enqueued_ns}
+        self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, **more)
 
     def _host_operation_ran(self, event: events.HostOperationRan) -> None:
         self.host[event.function, event.trace, event.operation].add_call(event)

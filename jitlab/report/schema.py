@@ -363,6 +363,7 @@ class GpuLaunch(Record, shown=True):
     spilled_bytes: Bytes | None  #: of a thread, that found no register
     occupancy: Share | None  #: of the threads that a multiprocessor can have at once
     limited_by: str | None  #: what keeps it from more: `registers`, `shared memory`, `threads`, `blocks`
+    simulated: bool = False  #: the processor played the GPU: times are its own
 
 
 class Kernel(Traffic, shown=True):
@@ -639,6 +640,7 @@ class Span(Record):
     plan: str | None  #: whose it is
     lines: Lines = ()  #: of a statement
     bytes: Bytes | None = None  #: of a copy
+    enqueued: Microseconds | None = None  #: of a launch on a GPU: in which the host handed it over, before it waited
     tier: str | None = None  #: of machine code: `quick`, `good`
 
 
@@ -646,7 +648,8 @@ class Lane(Record):
     """Spans of one kind, or of a thread that compiles. Lanes of a group have one axis, which starts at the group's first span;
     empty lanes are left out."""
 
-    #: `op by op`, `compiled`, `kernels`, `GPU` (its kernels), `to GPU`, `to host`, `host`, `copies`, `compiling` (another
+    #: `op by op`, `compiled`, `kernels`, `GPU` (its kernels; `simulated GPU`: the processor
+    #: played it), `to GPU`, `to host`, `host`, `copies`, `compiling` (another
     #: thread's: `compiling 2`), `codegen quick` and `codegen good` (of threads that trace nothing)
     name: str
     group: str = ""  #: `op by op`, `compiled` or `compiling`

@@ -476,7 +476,7 @@ class Executable:
             events.ClusterRan(
                 function=self.function, trace=self.trace, cluster=cluster.name, start_ns=started,
                 duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
-                process_ns=int(times[PROCESS_NS]), thread_ns=int(times[THREAD_NS]),
+                process_ns=int(times[PROCESS_NS]), thread_ns=int(times[THREAD_NS]), enqueued_ns=ticks[0] if launched else 0,
                 launched=tuple({**facts, "kernel": kernel} for facts, kernel in zip(launched, variant.kernels, strict=False)),
             )
         )  # fmt: skip

@@ -95,7 +95,7 @@ class Launcher(ABC):
 
     def launched(self) -> Sequence[Mapping[str, Any]]:
         """What each part is launched with on a device with a clock of its own, as plain data; () of the processor. Such a
-        device's TICKS are nanoseconds."""
+        device's TICKS are nanoseconds, from what the host took to enqueue all of it; 0: nobody knows."""
         return ()
 
     @abstractmethod

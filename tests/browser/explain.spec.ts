@@ -1,5 +1,6 @@
 import { expect, type Locator } from '@playwright/test';
 import { test, unfold, type Lab } from './lab';
+import { codeCell, notebookOf } from './notebooks';
 
 /** Scrolls the panel, not the list, with the pointer elsewhere: how far down a list stands depends on what is above it, and what
  * comes under the pointer is lit in the place of what is pinned. */
@@ -152,4 +153,45 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(lab.section('What-if').locator('.jl-card[data-state=done]')).toHaveCount(1);
     await expect(lab.section('Compare')).toContainText('whole cell');
   });
+});
+
+test('what a GPU ran has its launch, lanes and PTX, and what one would take is a prediction', async ({ lab }) => {
+  const cells = { load: 'import stand_in', gpu: "stand_in.show('gpu', part='report')" };
+  const other = { other: "stand_in.show('gpu', part='on_processor')" };
+  await lab.write(
+    'gpu.ipynb',
+    notebookOf(Object.entries({ ...cells, ...other }).map(([id, text]) => codeCell(id, text)))
+  );
+  await lab.has('gpu.ipynb', 'load', 'gpu');
+  const clusters = await lab.unfold('Clusters');
+  const launched = /^Kernel k0, lines 2–3, .*, simulated.* simulated GPU, 8 blocks of 256 threads/;
+  await expect(clusters.getByRole('treeitem', { name: launched })).toBeVisible();
+
+  const timeline = await lab.unfold('Timeline');
+  const lanes = /simulated GPU: 1 span, .*; to GPU: 1 span, .*; to host: 2 spans, /;
+  await expect(timeline.getByRole('application')).toHaveAccessibleName(lanes);
+
+  const code = await lab.unfold('Code');
+  await code.getByRole('tab', { name: 'PTX' }).first().click();
+  const source = code.getByRole('list', { name: 'Source' });
+  await source.getByRole('listitem').filter({ hasText: 'p = e / e.sum' }).click();
+  const ptx = code.getByRole('list', { name: /^PTX of / }).first();
+  await intoSight(ptx);
+  await expect(ptx.locator('[aria-current]').first()).toBeInViewport();
+  await expect(code.getByRole('status').first()).toContainText(/\d+ PTX instructions/);
+  await lab.page.keyboard.press('Escape');
+
+  await lab.has('gpu.ipynb', 'other');
+  await clusters
+    .getByRole('treeitem', { name: /^cluster_/ })
+    .first()
+    .focus();
+  await lab.page.keyboard.press('x');
+  await lab.panel
+    .getByRole('button', { name: /^Run on the GPU: all of / })
+    .first()
+    .click();
+  const answer = lab.section('What-if').locator('.jl-card[data-state=refused]');
+  await expect(answer).toContainText('No GPU can be used here');
+  await expect(answer).toContainText(/A prediction for an H100: .* on the processor\./);
 });

@@ -1,5 +1,10 @@
 """What a report says of a run on a GPU: its lanes, what each kernel was launched with, how full it makes a multiprocessor."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,12 +38,12 @@ def test_copies_and_kernels_have_lanes_of_their_own():
     with jl.simulated_gpu():
         data = report_of(softmax, X).data
     lanes = {lane["name"]: lane for lane in data["timeline"]["lanes"]}
-    assert {"compiled", "GPU", "to GPU", "to host"} <= lanes.keys()
-    assert "kernels" not in lanes
+    assert {"compiled", "simulated GPU", "to GPU", "to host"} <= lanes.keys()
+    assert not {"kernels", "GPU"} & lanes.keys()
     assert [span["bytes"] for span in lanes["to GPU"]["spans"]] == [X.nbytes] * 3
     assert [span["bytes"] for span in lanes["to host"]["spans"]] == [X.nbytes] * 3
-    assert {span["kind"] for span in lanes["GPU"]["spans"]} == {"kernel"}
-    for kernel, launch in zip(lanes["GPU"]["spans"], lanes["compiled"]["spans"], strict=True):
+    assert {span["kind"] for span in lanes["simulated GPU"]["spans"]} == {"kernel"}
+    for kernel, launch in zip(lanes["simulated GPU"]["spans"], lanes["compiled"]["spans"], strict=True):
         assert kernel["start"] + kernel["duration"] == pytest.approx(launch["start"] + launch["duration"], abs=0.01)
         assert kernel["duration"] <= launch["duration"]
     for there, launch, back in zip(*(lanes[name]["spans"] for name in ("to GPU", "compiled", "to host")), strict=True):
@@ -53,7 +58,18 @@ def test_a_kernel_says_what_it_was_launched_with():
     assert (launch["grid"], launch["threads"]) == ([38, 1], 256)  # a warp a row, 8 rows a block
     assert launch["registers"] is launch["occupancy"] is None  # nobody assembles it
     assert kernel["seconds"] > 0
-    assert "38 blocks of 256" in str(report)
+    assert launch["simulated"] and "simulated, 38 blocks of 256" in str(report)
+
+
+def test_what_a_gpu_ran_is_apart_from_what_the_host_took_to_enqueue_it(monkeypatch):
+    with jl.simulated_gpu() as gpu:
+        monkeypatch.setattr(type(gpu), "simulated", False)
+        monkeypatch.setattr(type(gpu), "elapsed_ns", lambda self, before, after: 5000)
+        report = report_of(softmax, X)
+    lanes = {lane["name"]: lane["spans"] for lane in report.data["timeline"]["lanes"]}
+    assert [span["duration"] for span in lanes["GPU"]] == [5.0] * 3
+    assert all(0 < span["enqueued"] <= span["duration"] for span in lanes["compiled"])
+    assert "simulated" not in str(report)
 
 
 def test_times_are_those_of_the_gpu(monkeypatch):
@@ -98,3 +114,27 @@ def test_a_driver_says_what_a_kernel_takes(monkeypatch):
     said = "7×2 blocks of 256, 40 registers, 2.0 kB shared, 16 B spilled, 75 % occupied (by registers)"
     assert launches_text([found]) == said
     assert occupancy(256, Resources(16, 0, 0), 60) is None
+
+
+def test_the_recorded_report_of_a_gpu_is_what_is_made_now(tmp_path):
+    """Of extension/test/fixtures/gpu.json all but times, names of machines and LLVM's choice of instructions."""
+    root, made = Path(__file__).parents[2], tmp_path / "gpu.json"
+    subprocess.run([sys.executable, str(root / "tests" / "explained_fixture.py"), "gpu", str(made)], check=True)
+    kept, now = (json.loads(path.read_text()) for path in (root / "extension/test/fixtures/gpu.json", made))
+
+    def told(data):
+        report, (ptx,), (answer,) = data["report"], [c for c in data["code"] if c["stage"] == "ptx"], data["jobs"]
+        refusal = answer["result"]["refusal"]
+        return {
+            "lanes": [
+                (lane["name"], [(span["name"], span["kind"], span.get("bytes")) for span in lane["spans"]])
+                for lane in report["timeline"]["lanes"]
+            ],
+            "launches": [kernel["launches"] for kernel in report["kernels"]],
+            "keys": [sorted(record) for key in ("ops", "kernels", "clusters", "plans") for record in report[key]],
+            "ptx": sorted({tuple(map(tuple, line["at"])) for line in ptx["lines"]}),
+            "refusal": (refusal["code"], refusal["detail"], sorted(refusal["args"])),
+            "device": [part["clusters"][0].get("device") for part in (report, data["on_processor"])],
+        }
+
+    assert told(now) == told(kept)

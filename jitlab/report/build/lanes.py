@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+#: The lane of kernels on a GPU that the processor plays: these are no times of a GPU.
+SIMULATED = "simulated GPU"
+
 #: The lanes of a group and the spans that they take, by kind; what is in no lane is none.
 LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "op by op": (("op by op", ("op",)),),
     "compiled": (
-        ("compiled", ("launch",)), ("kernels", ("kernel",)), ("GPU", ()), ("to GPU", ("to_gpu",)), ("to host", ("to_host",)),
+        ("compiled", ("launch",)), ("kernels", ("kernel",)), ("GPU", ()), (SIMULATED, ()),
+        ("to GPU", ("to_gpu",)), ("to host", ("to_host",)),
         ("host", ("host", "statement")), ("copies", ("copy",)),
     ),
     "compiling": (("compiling", ("trace", "retrace", "capture", "passes", "planning")), ("codegen", ("codegen", "load"))),
@@ -34,8 +38,8 @@ def lanes(recording: Recording, data: Mapping[str, Any], titles: Titles) -> list
 
     `data` is the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the durations
     were measured, and they stand one after another from the launch's start, as they ran. Those of a GPU, whose times are its
-    own, are in a lane `GPU`, up to the launch's end. A span has the name of its operation, kernel or cluster, where its lines
-    are; only a statement, which has no such entry, has `lines` of its own.
+    own, are in a lane `GPU` (or `simulated GPU`), up to the launch's end. A span has the name of its operation, kernel or
+    cluster, where its lines are; only a statement, which has no such entry, has `lines` of its own.
     """
     of_cluster: dict[tuple[str, str], list[str]] = {}
     for kernel in data["kernels"]:
@@ -64,9 +68,10 @@ def lanes(recording: Recording, data: Mapping[str, Any], titles: Titles) -> list
             sorted_out.setdefault(name, []).append(json)
             names = of_cluster.get((json["plan"] or "", span.cluster or ""), ())
             if span.kernels_ns and len(names) == len(span.kernels_ns):
-                on_gpu = (span.function, span.trace, span.cluster) in recording.launched
-                made_of = _kernels(json, names, span.kernels_ns, at_end=on_gpu)
-                sorted_out.setdefault("GPU" if on_gpu else "kernels", []).extend(made_of)
+                launched = recording.launched.get((span.function, span.trace, str(span.cluster)), ())
+                ran_in = ("GPU", SIMULATED)[launched[0]["simulated"]] if launched else "kernels"
+                made_of = _kernels(json, names, span.kernels_ns, at_end=bool(launched))
+                sorted_out.setdefault(ran_in, []).extend(made_of)
         order = [name for name, _ in parts]
         for name in sorted(sorted_out, key=lambda name: order.index(name if name in order else name.split()[0])):
             made.append(
@@ -157,6 +162,8 @@ def _span(span: Span, start_ns: int, titles: Titles) -> Json:
     }  # fmt: skip
     if span.bytes:
         json["bytes"] = span.bytes
+    if span.enqueued_ns:
+        json["enqueued"] = round(span.enqueued_ns / 1e3, 3)
     if span.tier:
         json["tier"] = span.tier
     if span.lines:

@@ -23,6 +23,7 @@ class Span:
     trace: int = 0
     cluster: str | None = None
     kernels_ns: tuple[int, ...] = ()  # of a launch that was timed kernel by kernel
+    enqueued_ns: int = 0  # of a launch on a GPU: until it was handed over
     tier: str = ""  # of machine code
     bytes: int = 0  # of a copy
     lines: tuple[events.Span, ...] = ()  # of a statement

@@ -200,7 +200,7 @@ def launches_text(launches: Sequence[Mapping[str, Any]]) -> str:
         return ""
     largest = max(launches, key=lambda launch: launch["grid"][0] * launch["grid"][1] * launch["threads"])
     grid = "×".join(str(n) for n in largest["grid"] if n != 1) or "1"
-    said = [f"{grid} blocks of {largest['threads']}"]
+    said = ["simulated", f"{grid} blocks of {largest['threads']}"][not largest.get("simulated") :]
     if largest["registers"] is not None:
         said.append(f"{largest['registers']} registers")
     if largest["shared_bytes"]:

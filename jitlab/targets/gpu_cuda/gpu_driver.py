@@ -89,6 +89,7 @@ class Driver(ABC):
     processors: int  # streaming multiprocessors
     memory_bytes: int  # that the device has
     has_turns: bool = False  # all blocks of a grid run in turns, however many: each may wait for any other
+    simulated: bool = False  # a processor plays it: its times are no GPU's, and a launch returns when it has run
     stream: int | None = None  # its handle, where others' code can wait for it
     dlpack_device = (2, 0)  # as DLPack calls the device
 

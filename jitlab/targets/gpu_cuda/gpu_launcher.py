@@ -100,7 +100,7 @@ class KernelLauncher(Launcher):
                 driver.copy_in(block.address, np.zeros(2, np.int32))
         try:
             if times is not None:
-                self._timed(context, times)
+                self._timed(context, times, started)
             else:
                 for step in self.steps:
                     self._launch(step, context)
@@ -129,7 +129,8 @@ class KernelLauncher(Launcher):
             for step in self.steps:
                 number = step.phases.start if isinstance(step, Turns) else step.start
                 function, grid, threads, _ = self.launches[number]
-                found.append(launch_facts(grid, threads.x, driver.resources(function), arch))
+                facts = launch_facts(grid, threads.x, driver.resources(function), arch)
+                found.append({**facts, "simulated": driver.simulated})
             self._launched = found
         return self._launched
 
@@ -155,16 +156,17 @@ class KernelLauncher(Launcher):
             function, grid, threads, _ = self.launches[number]
             self.code.driver.launch(function, grid, threads, context.parameters[number])
 
-    def _timed(self, context: Context, times: np.ndarray[Any, Any]) -> None:
-        """Launch with a mark before and after each kernel, and note the times between."""
+    def _timed(self, context: Context, times: np.ndarray[Any, Any], started: int) -> None:
+        """Launch with a mark before and after each kernel, and note when all was enqueued and the times between."""
         driver = self.code.driver
         marks = [driver.mark()]
         for step in self.steps:
             self._launch(step, context)
             marks.append(driver.mark())
+        enqueued = 0 if driver.simulated else time.perf_counter_ns() - started
         driver.wait()
         spent = [driver.elapsed_ns(a, b) for a, b in zip(marks, marks[1:], strict=False)]
-        times[TICKS:] = np.concatenate([[0], np.cumsum(spent)])
+        times[TICKS:] = enqueued + np.concatenate([[0], np.cumsum(spent)])
 
 
 class Context:

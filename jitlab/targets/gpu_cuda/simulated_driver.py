@@ -91,7 +91,7 @@ class SimulatedDriver(Driver):
     they did wrong, also where a call then ran as Python instead.
     """
 
-    key, name = "simulated", "simulated GPU"
+    key, name, simulated = "simulated", "simulated GPU", True
     has_turns = True
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any

@@ -19,11 +19,17 @@ def load():
     return Link.attach(get_ipython().kernel)
 
 
-def show(name, events=0):
-    """Sends events, reports until the test lets go where there are any, and leaves the report in the cell's output."""
+def show(name, events=0, part=None):
+    """Sends events, reports until the test lets go where there are any, and leaves the report in the cell's output. `part`: the
+    key of the report in a fixture that has also what the kernel answered: so it answers again."""
     link = load()
     cell = running_cell(get_ipython().kernel)
-    report = json.loads((FIXTURES / f"{name}.json").read_text())
+    report = said = json.loads((FIXTURES / f"{name}.json").read_text())
+    if part is not None:
+        report = said[part]
+        link.load(lambda body: answered(link, cell, said, body), lambda: None)
+        for source in report["sources"]:
+            source["cell"] = cell
     report["cell"]["id"] = cell
     report["cell"]["source"] = get_ipython().user_ns["In"][-1].splitlines()
     link.emit(cell, {"kind": "cell-started", "execution_count": 1})
@@ -38,3 +44,15 @@ def show(name, events=0):
     link.emit(cell, {"kind": "cell-finished", "execution_count": 1, "duration_ns": 1, "error": ""})
     link.report(cell, report)
     display({MIME: report, "text/plain": report["verdict"]["lead"]}, raw=True)
+
+
+def answered(link, cell, said, body):
+    """What a kernel said to such a request when the fixture was made."""
+    if body["want"] == "code":
+        found = [code for code in said["code"] if code["stage"] == body["stage"]]
+        return {"code": found[0]} if found else {"error": "This stage was not recorded."}
+    if body["want"] == "whatif" and body["target"] == "gpu":
+        (job,) = said["jobs"]
+        link.job({**job, "cell": cell})
+        return {"job": job["id"]}
+    return {"error": "This was not recorded."}

@@ -137,3 +137,6 @@ export function unbroken(text: string): string {
 export function inCalls(calls: number): string {
   return calls > 1 ? ` in ${some(calls, 'call')}` : '';
 }
+
+/** Whether what is placed on a device, as reports call it, runs on a GPU. */
+export const isOnGpu = (device: string): boolean => /gpu|cuda/i.test(device);

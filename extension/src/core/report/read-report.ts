@@ -38,7 +38,12 @@ export function readReport(value: unknown): Report | string {
     lanes: records(record(value.timeline).lanes).map(readLane),
     history: null
   };
-  KERNEL: read.history = readHistory(value.history); // a widget asks no kernel to compare
+  KERNEL: {
+    read.history = readHistory(value.history); // a widget asks no kernel to compare, and says less of kernels on a GPU
+    records(value.kernels).forEach(({ launches }, at) => {
+      Object.assign(read.kernels[at] ?? {}, { launches: records(launches).map(parts.readGpuLaunch) });
+    });
+  }
   /* eslint-enable no-unused-labels */
   return read;
 }
@@ -121,12 +126,15 @@ function readLane(value: Json): Lane {
 
 function readSpan(value: Json): Span {
   const span = parts.readSpan(value);
-  return {
+  const read: Span = {
     ...span,
     tier: span.tier || olderTier(span.label),
     plan: span.plan ?? '',
     duration: Math.max(0, span.duration)
   };
+  // eslint-disable-next-line no-unused-labels -- a widget has no timeline
+  KERNEL: read.enqueued = number(value.enqueued);
+  return read;
 }
 
 function readError(value: unknown): string | null {

@@ -61,6 +61,10 @@ export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */
   cluster: text(v.cluster), ops: texts(v.ops), kind: text(v.kind), lines: numbers(v.lines),
   bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak), nests: records(v.nests).map(readNest) });
 export const readNest = (v: Json) => ({ kind: text(v.kind), ops: texts(v.ops), lines: numbers(v.lines) });
+export const readGpuLaunch = (v: Json) => ({ grid: numbers(v.grid), threads: amount(v.threads),
+  registers: number(v.registers), /** bytes */ sharedBytes: number(v.shared_bytes),
+  /** bytes */ spilledBytes: number(v.spilled_bytes), /** share */ occupancy: number(v.occupancy),
+  limitedBy: text(v.limited_by) || null, simulated: flag(v.simulated) });
 export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), ops: texts(v.ops), kernels: texts(v.kernels),

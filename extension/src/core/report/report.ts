@@ -10,6 +10,7 @@ export const REPORT_MIME = 'application/vnd.jitlab.report+json';
 type Of<Name extends keyof typeof records> = ReturnType<(typeof records)[Name]>;
 
 export interface Report extends Of<'readReport'> {
+  kernels: Kernel[];
   /** When, with what and where it ran, in words; "" where the report does not say. */
   run: string;
   /** When that run began, with the offset of its clock; '' where it is not told. */
@@ -26,7 +27,7 @@ export type Boundary = Of<'readBoundary'>;
 export type Checked = Of<'readChecked'>;
 export type Fallback = Of<'readFallback'>;
 export type History = Of<'readHistory'>;
-export type Kernel = Of<'readKernel'>;
+export type Launch = Of<'readGpuLaunch'>;
 export type Next = Of<'readAdvice'>;
 export type Operation = Of<'readOp'>;
 export type Peaks = Of<'readPeaks'>;
@@ -42,6 +43,11 @@ export interface Verdict extends Of<'readVerdict'> {
   seconds: number | null;
   /** Of the run of the cell itself. */
   runSeconds: number | null;
+}
+
+export interface Kernel extends Of<'readKernel'> {
+  /** Of one on a GPU, its parts in order. */
+  launches?: Launch[];
 }
 
 export interface Cluster extends Of<'readCluster'> {
@@ -69,6 +75,8 @@ export interface Lane extends Omit<Of<'readLane'>, 'total' | 'busy'> {
 
 export interface Span extends Of<'readSpan'> {
   plan: string;
+  /** Microseconds in which the host handed a launch to a GPU, before it waited. */
+  enqueued?: number | null;
 }
 
 /** In microseconds. */

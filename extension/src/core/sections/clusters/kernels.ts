@@ -1,10 +1,10 @@
-import { duration, joined, lines, sentences, some } from '../../base/format';
+import { joined, lines, sentences, some } from '../../base/format';
 import type { Boundary, Operation } from '../../report/report';
 import { box, type Ink, type Mark, type Paint } from '../../base/shapes';
 import { isMixed, type FlowKernel, type FlowNode } from './map/boxes';
 import { layoutOperations } from './operations';
 import type { Pen } from './map/pen';
-import { distinctTexts, kernelFacts, kernelLabel, scopeOf } from './words';
+import { distinctTexts, kernelFacts, kernelLabel, launchText, scopeOf, timeOf } from './words';
 
 /** A kernel in its box: what keeps it apart from the one above it, then its operations. Where the next one begins. */
 export function addKernel(
@@ -37,7 +37,7 @@ export function addKernel(
   if (isMixed(node)) {
     pen.shapes.push(band);
   }
-  const took = kernel.seconds === null ? '' : duration(kernel.seconds);
+  const took = timeOf(kernel);
   const [leftFacts, moved] = kernelFacts(part, width > 330);
   let [time, rightFacts] = [took, moved];
   // eslint-disable-next-line no-unused-labels
@@ -59,6 +59,13 @@ export function addKernel(
   } else {
     const rows = joined(' · ', leftFacts, rightFacts);
     at = pen.addLines(rows, x + 12, at, width - 20, 'note', 'muted') - 14;
+  }
+  // eslint-disable-next-line no-unused-labels
+  KERNEL: {
+    const launched = launchText(kernel);
+    if (launched) {
+      at = pen.addLines(launched, x + 12, leftFacts || rightFacts ? at + 14 : at, width - 20, 'note', 'muted') - 14;
+    }
   }
   const place = { x, y: top, width, height: at - top + 4 };
   pen.items.push({ id: kernelId, kind: 'kernel', label: kernelLabel(part), level: 2, ...place });

@@ -13,6 +13,7 @@ import {
   hostFacts,
   kernelFacts,
   kernelLabel,
+  launchText,
   nodeLabel,
   said,
   wrongText
@@ -192,7 +193,12 @@ export function aboutOf(box: TreeNode): string {
         : '';
     case 'kernel':
       return box.kernel
-        ? joined(' · ', ...kernelFacts(box.kernel, true), ...apart(box.kernel.boundaries, 'kernels'))
+        ? joined(
+            ' · ',
+            ...kernelFacts(box.kernel, true),
+            launchText(box.kernel.kernel),
+            ...apart(box.kernel.boundaries, 'kernels')
+          )
         : '';
     case 'host':
       return box.flow ? joined(' ', ...hostFacts(box.flow), ...apart(box.flow.boundaries, 'boxes')) : '';

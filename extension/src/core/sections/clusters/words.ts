@@ -11,7 +11,7 @@ import {
   whereOf
 } from '../../base/format';
 import { closeness } from '../../report/numerics';
-import type { Boundary, Kernel, Operation } from '../../report/report';
+import type { Boundary, Kernel, Launch, Operation } from '../../report/report';
 import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
 
 /** What a reader hears of an operation, and the line below the picture when it is pinned. */
@@ -146,6 +146,36 @@ function boundFacts({ bound, ofPeak }: Kernel): string[] {
   return ofPeak < LOW ? [] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
 }
 
+/** What a kernel was launched with on a GPU: of several parts the largest; "" of another kernel. */
+export function launchText({ launches = [] }: Kernel): string {
+  const sizeOf = ({ grid, threads }: Launch): number => grid.reduce((size, count) => size * count, threads);
+  const [largest, ...more] = [...launches].sort((a, b) => sizeOf(b) - sizeOf(a));
+  if (!largest) {
+    return '';
+  }
+  const { grid, threads, registers, sharedBytes, spilledBytes, occupancy, limitedBy, simulated } = largest;
+  return joined(
+    ' · ',
+    simulated && 'simulated GPU',
+    `${grid.filter((count, axis) => axis === 0 || count !== 1).join(' × ')} blocks of ${threads} threads`,
+    registers !== null && some(registers, 'register'),
+    sharedBytes ? `${bytes(sharedBytes)} shared` : '',
+    occupancy !== null && `${percent(occupancy)} occupancy, limited by ${limitedBy}`,
+    spilledBytes ? `${bytes(spilledBytes)} a thread spilled` : '',
+    more.length > 0 && `${more.length + 1} launches`
+  );
+}
+
+/** A kernel's time in words; one that the processor ran in the place of a GPU says so. */
+export function timeOf({ seconds, launches }: Kernel): string {
+  const time = seconds === null ? '' : duration(seconds);
+  // eslint-disable-next-line no-unused-labels
+  KERNEL: if (time && launches?.some(({ simulated }) => simulated)) {
+    return `${time}, simulated`; // a widget says less of kernels on a GPU
+  }
+  return time;
+}
+
 export function nodeLabel(node: FlowNode): string {
   const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
   const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
@@ -159,10 +189,13 @@ export function nodeLabel(node: FlowNode): string {
 }
 
 export function kernelLabel(part: FlowKernel): string {
-  const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
+  const time = timeOf(part.kernel);
   const names = part.ops.map(op => op.word).join(', ');
-  const facts = joined(', ', ...kernelFacts(part, true)).replaceAll(' · ', ', ');
-  return sentences(`Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`, facts, names);
+  let facts = joined(', ', ...kernelFacts(part, true));
+  // eslint-disable-next-line no-unused-labels
+  KERNEL: facts = joined(', ', facts, launchText(part.kernel));
+  const head = joined(', ', `Kernel ${part.kernel.name}`, lines(part.kernel.lines), time);
+  return sentences(head, facts.replaceAll(' · ', ', '), names);
 }
 
 export function edgeLabel(edge: FlowEdge): string {

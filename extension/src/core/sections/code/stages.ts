@@ -1,4 +1,4 @@
-import { some } from '../../base/format';
+import { isOnGpu, some } from '../../base/format';
 import type { Absorbed } from '../../report/answers';
 import type { CodeStage } from '../../report/kernel';
 
@@ -24,7 +24,7 @@ export const STAGES: readonly Stage[] = [
 
 /** The stages that a cluster has, by the device that it runs on. */
 export function stagesOf(device: string): CodeStage[] {
-  const where = /gpu|cuda/i.test(device) ? 'gpu' : 'processor';
+  const where = isOnGpu(device) ? 'gpu' : 'processor';
   return STAGES.filter(({ of = where }) => of === where).map(({ stage }) => stage);
 }
 

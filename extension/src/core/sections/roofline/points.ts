@@ -25,12 +25,12 @@ export interface Roofline {
   peaks: Peaks | null;
 }
 
-/** Pure: where the kernels stand, of alike plans together, the slowest first. */
+/** Pure: where the kernels of the processor stand, whose limits these are; of alike plans together, the slowest first. */
 export function rooflineOf(report: Report): Roofline {
   const colors = colorsOf(report);
   const like = new Map(report.plans.map(({ name, like }) => [name, like || name]));
   const merged = new Map<string, Kernel>();
-  for (const kernel of report.kernels) {
+  for (const kernel of report.kernels.filter(({ launches }) => !launches?.length)) {
     const key = [like.get(kernel.plan) ?? kernel.plan, kernel.cluster, kernel.name].join('\n');
     const known = merged.get(key);
     const seconds = known?.seconds == null ? kernel.seconds : known.seconds + (kernel.seconds ?? 0);

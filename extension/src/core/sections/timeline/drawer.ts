@@ -1,7 +1,7 @@
 import { h } from '../../base/dom';
 import { bytes, duration, joined } from '../../base/format';
 import type { Span } from '../../report/report';
-import { laneTitle, nameOf } from './layout';
+import { enqueuedText, laneTitle, nameOf } from './layout';
 import type { PreparedLane, TimeWindow } from './prepare';
 import { moved, totals, type Traffic } from './totals';
 
@@ -78,7 +78,7 @@ function contentOf({ lanes, traffic, selected, span, lines }: Drawn): [string, [
     return [
       `${nameOf(span)}, ${duration(span.duration / 1e6)}`,
       [
-        ['starts at', duration(span.start / 1e6), ''],
+        ['starts at', duration(span.start / 1e6), enqueuedText(span)],
         ['is', is, size ? `moves ${bytes(size)}` : '']
       ]
     ];

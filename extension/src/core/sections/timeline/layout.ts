@@ -1,4 +1,4 @@
-import { duration, grouped, lines } from '../../base/format';
+import { bytes, duration, grouped, joined, lines } from '../../base/format';
 import type { Span } from '../../report/report';
 import { box, clip, words, type Box, type Ink, type Mark, type Measure } from '../../base/shapes';
 import type { Picture, Shape } from '../../base/shapes';
@@ -23,8 +23,9 @@ export interface SpanPlace {
   span: number;
 }
 
-/** How operations beside compiled ones were timed: what is faster, the rounds say. */
-const ONCE = 'once, cold';
+/** What stands below a lane's name: how operations beside compiled ones were timed (what is faster, the rounds say), and that no
+ * GPU ran these kernels. */
+const BELOW: Record<string, string> = { 'op by op': 'once, cold', 'simulated GPU': 'simulated' };
 export const BAR = 14;
 const TOP = 22;
 const PAD = 6;
@@ -38,8 +39,11 @@ export function labelWidth(width: number): number {
 
 /** Lanes whose bars have names of their own beneath; of the others the lane's name says enough, or they stand on the bars. */
 function namesHeight({ name, head, nests }: PreparedLane): number {
-  return !nests && (head || name === 'kernels' || name === 'host') ? NAMES : 0;
+  return !nests && (head || NAMED.has(name)) ? NAMES : 0;
 }
+
+const SIMULATED = 'simulated GPU';
+const NAMED: ReadonlySet<string> = new Set(['kernels', 'GPU', SIMULATED, 'host']);
 
 /** `codegen quick` is what people know as the quick tier. */
 export function laneTitle(name: string): string {
@@ -94,7 +98,7 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     const type = lane.head ? 'name' : 'note';
     const ink = lane.head ? 'text' : 'muted';
     const room = left ? left - 6 : right;
-    const title = laneTitle(lane.name);
+    const title = left && lane.name === SIMULATED ? 'GPU' : laneTitle(lane.name);
     const head = clip(lane.head ? lane.group : title, room, type, measure);
     const x0 = lane.head || left === 0 ? 0 : 8;
     shapes.push(words(x0, left ? top + 11 : top - 4, head, type, ink));
@@ -102,8 +106,8 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
       shapes.push(words(8, top + 24, clip(title, room - 8, 'note', measure), 'note', 'muted'));
     }
     // eslint-disable-next-line no-unused-labels
-    KERNEL: if (lane.name === 'op by op' && left) {
-      shapes.push(words(8, top + 24, clip(ONCE, room - 8, 'note', measure), 'note', 'muted'));
+    KERNEL: if (lane.name in BELOW && left) {
+      shapes.push(words(8, top + 24, clip(BELOW[lane.name] ?? '', room - 8, 'note', measure), 'note', 'muted'));
     }
     shapes.push(words(width, top + 11, totalOf(lane, lane.end > window.end * 1.0001), type, ink, 'right'));
     const [first] = lane.spans;
@@ -259,6 +263,24 @@ export function nameOf(span: Span): string {
   return span.kind === 'launch' || span.kind === 'codegen' || span.kind === 'load'
     ? span.name
     : span.label || span.name;
+}
+
+/** What a span is, how long it took, and of a copy its bytes, of a launch on a GPU what the host took to hand it over. */
+export function spanTitle(span: Span): string {
+  const { duration: took, bytes: size } = span;
+  const speed = size && took ? (1e6 * size) / took : 0;
+  return joined(
+    ', ',
+    `${nameOf(span)}  ${duration(took / 1e6)}`,
+    size ? bytes(size) : '',
+    speed > 0 && `${bytes(speed)}/s`,
+    enqueuedText(span)
+  );
+}
+
+/** What the host took to hand a launch to a GPU, apart from what ran; "" of others. */
+export function enqueuedText({ enqueued }: Span): string {
+  return enqueued ? `enqueued in ${duration(enqueued / 1e6)}` : '';
 }
 
 /** Names that do not fit inside stand below, the widest bars first, and never on one another. */

@@ -202,5 +202,8 @@ function markOf(span: Span, colors: ColorOf, several: ReadonlySet<string> | null
   if (ran && color !== null) {
     return span.kind === 'launch' && several?.has(span.cluster ?? '') ? 'launch' : clusterMark(color);
   }
+  if (span.kind === 'to_gpu' || span.kind === 'to_host') {
+    return 'copy';
+  }
   return span.kind === 'codegen' && span.tier === 'quick' ? 'quick' : KINDS.has(span.kind) ? (span.kind as Mark) : 'op';
 }

@@ -6,7 +6,7 @@ import type { Lane, Report, Span } from '../../report/report';
 import { stateKey, type Section, type SectionContext } from '../../panel/section';
 import { chromeTrace } from './chrome';
 import { Drawer } from './drawer';
-import { axis, laneTitle, layoutTimeline, nameOf, rightEnd, spanAt, type SpanPlace } from './layout';
+import { axis, laneTitle, layoutTimeline, rightEnd, spanAt, spanTitle, type SpanPlace } from './layout';
 import { keysOf, legendOf } from './legend';
 import { heldOf, heldText, type Held } from './memory';
 import { addCompileLooks } from './looks';
@@ -331,7 +331,7 @@ export class TimelineView {
       return;
     }
     const span = this.nav.spanOf(this.placeOf(event));
-    const title = span ? `${nameOf(span)}  ${duration(span.duration / 1e6)}` : '';
+    const title = span ? spanTitle(span) : '';
     if (this.canvas.element.title !== title) {
       this.canvas.element.title = title;
     }

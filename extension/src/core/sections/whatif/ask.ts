@@ -1,7 +1,7 @@
-import { bytes, joined, whereOf } from '../../base/format';
+import { bytes, isOnGpu, joined, lines, whereOf } from '../../base/format';
 import type { Request } from '../../report/kernel';
 import type { Links } from '../../report/links';
-import type { Boundary, Operation, Report } from '../../report/report';
+import type { Boundary, Cluster, Operation, Report } from '../../report/report';
 
 /** A what-if that can be asked of a thing; nothing runs before it is. */
 export interface Ask {
@@ -9,10 +9,12 @@ export interface Ask {
   label: string;
   /** As a sentence, for a screen reader and before it is run. */
   title: string;
-  kind: 'cut' | 'fuse' | 'keep_out';
+  kind: 'cut' | 'fuse' | 'keep_out' | 'target';
   plan: string;
   edges: [string, string][];
   ops: string[];
+  /** Where all of the plan is to run. */
+  target?: 'cpu' | 'gpu';
 }
 
 /** What can be asked of what is pointed at, and its name. */
@@ -45,14 +47,26 @@ export function askable(report: Report, links: Links, id: string | null): Askabl
   if (only && ops.length === 1 && (linked.kind === 'line' || linked.kind === 'code')) {
     return ofOperation(report, links, only, links.idOf(only.name, only.plan));
   }
+  const cluster = linked.kind === 'cluster' ? links.cluster(id) : undefined;
+  if (cluster) {
+    const hint = 'Pin an operation or a value between two of them to split or fuse.';
+    return { title: titleOf(id), facts: lines(cluster.lines), asks: [elsewhere(cluster)], hint };
+  }
   return linked.kind === 'none'
     ? null
     : { title: titleOf(id), facts: '', asks: [], hint: 'Pin an operation or a value between two of them.' };
 }
 
 /** The request that asks it of the kernel. */
-export function requestOf({ plan, kind, edges, ops }: Ask, cell: string): Request {
-  return { want: 'whatif', cell, plan, kind, edges, ops };
+export function requestOf({ plan, kind, edges, ops, target }: Ask, cell: string): Request {
+  return { want: 'whatif', cell, plan, kind, edges, ops, ...(target && { target }) };
+}
+
+/** All of a plan on the GPU, or on the processor where it is there. */
+function elsewhere({ plan, device }: Cluster): Ask {
+  const target = isOnGpu(device) ? 'cpu' : 'gpu';
+  const label = `Run on the ${target === 'cpu' ? 'processor' : 'GPU'}`;
+  return { label, title: `${label}: all of ${plan}`, kind: 'target', plan, edges: [], ops: [], target };
 }
 
 function ofEdge(report: Report, producer: Operation, consumer: Operation): Askable {
