@@ -42,10 +42,13 @@ def test_requests_of_tools_are_no_cells(shell):
     assert len(reports(shell)) >= 1
 
 
-def test_a_cell_without_an_id_is_known_by_its_count(shell):
+def test_a_cell_without_an_id_gets_a_name_that_no_other_one_has(shell):
     shell.run_cell("%%jit\ny = x + 1", store_history=True)
     (id,) = session_of(shell).cells
-    assert id == f"cell {shell.execution_count - 1}"
+    shell.run_cell("%%jit\nz = x + 2", store_history=True)
+    shell.run_cell("%%jit\ny = x + 1", store_history=True)
+    ids = [*session_of(shell).cells]
+    assert len(ids) == 2 and id in ids and all(name.startswith("cell ") for name in ids)  # the same text is the same cell
 
 
 def test_loading_again_and_again_hooks_once(shell):

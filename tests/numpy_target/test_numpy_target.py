@@ -83,7 +83,7 @@ def test_its_stage_is_shown_and_a_stage_of_another_target_says_so(numpy_target):
     other = report.code(cluster.name, devices.DEVICES["CPU"].stages[-1])
     assert not other.lines and "interpreted" in other.note
     with pytest.raises(OptionError, match="interpreted"):
-        report.code(cluster.name, "sass")
+        report.code(cluster.name, "wasm")
     kernels = report.kernels
     assert len(kernels) == 1 and kernels[0].seconds > 0
 

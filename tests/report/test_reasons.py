@@ -31,7 +31,8 @@ def sums_of_both(x):
     [
         (lambda x: x.cumsum(0).cumsum(1), ("cumsum", "cumsum_1"), "in opposite directions along one: each needs its own loop"),
         (lambda x: (np.exp(x).cumsum(0), np.exp(x).cumsum(1)), ("exp", "cumsum_1"), "in the loops of `np.exp(x).cumsum(0)`"),
-        (lambda x: x.T @ np.tanh(x @ x[0]), ("matmul", "tanh"), "reduces an outer axis (as down the columns)"),
+        (lambda x: x.T @ (1 + x @ x[0]), ("matmul", "add"), "reduces an outer axis (as down the columns)"),
+        (lambda x: x.T @ np.tanh(x @ x[0]), ("tanh", "matmul_1"), "other loops than those that compute `np.tanh"),
         (softmax, ("exp", "realdiv"), "also needs `e.sum()`, which must be complete first"),
         (softmax_of_columns, ("exp", "realdiv"), "also needs `e.sum(axis=0)`, which must be complete first"),
         (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` is reduced over an outer axis"),
