@@ -10,6 +10,7 @@ import jitlab as jl
 from jitlab import events, messages
 from jitlab.ir import Copied, Copy
 from jitlab.messages import Message
+from jitlab.report.render import text as rendering
 from jitlab.report.render import wording
 from jitlab.runtime.compiled import forget_compiled
 
@@ -261,3 +262,10 @@ def test_lines_of_an_edge_are_a_range():
     with jl.record() as rec:
         turned(np.ones(100))
     assert not re.search(r"\(lines? \d+, ", str(rec.report()))
+
+
+def test_a_long_note_goes_on_beside_a_long_name_and_not_below_it():
+    name, note = "k0 " + ", ".join(["np.exp(x)"] * 9), "memory-bound, 37 % of peak, on up to 2 threads, in 477 pieces"
+    lines = rendering._timed(name, 0.0125, note)
+    assert len(lines) == 3 and lines[0].index("memory-bound") == lines[1].index("threads") > lines[1].index("np.exp(x)")
+    assert max(map(len, lines)) <= rendering.WIDTH

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
@@ -158,11 +159,12 @@ def _named(ops: Sequence[str]) -> str:
 
 
 def _timed(text: str, seconds: float | None, note: str) -> list[str]:
-    """Text, its time in one column for all, then a note; long text continues below, without the time."""
+    """Text, its time in one column for all, then a note; what is long of either continues below, without the time."""
     first, *rest = _folded("", text, indent="    ", width=TIME_AT - 10) or [""]
     line = f"{first:<{TIME_AT - 10}}{units.duration(seconds):>10}"
     head, *more = _folded("", note, width=WIDTH - TIME_AT - 3) or [""]
-    return [f"{line}   {head}".rstrip(), *rest, *(" " * (TIME_AT + 3) + part for part in more)]
+    below = zip_longest(rest, more, fillvalue="")
+    return [f"{line}   {head}".rstrip(), *(f"{left:<{TIME_AT}}   {right}".rstrip() for left, right in below)]
 
 
 def _folded(mark: str, text: str, indent: str | None = None, width: int = WIDTH) -> list[str]:
