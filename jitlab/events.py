@@ -547,21 +547,25 @@ _schedules = _Schedules()
 
 
 class Moment(NamedTuple):
-    """When something of a thread began or ended, and how long the thread had waited for a processor until then."""
+    """When something of a thread began or ended, and how long the thread had waited for a processor until then; None: nobody
+    listened."""
 
     ns: int
-    delayed_ns: int = 0
+    delayed_ns: int | None = None
 
 
 def moment() -> Moment:
     """Now. The system is asked where somebody listens."""
-    return Moment(time.perf_counter_ns(), _schedules.delayed_ns() if active() else 0)
+    return Moment(time.perf_counter_ns(), _schedules.delayed_ns() if active() else None)
 
 
 def between(began: Moment, ended: Moment) -> dict[str, Any]:
     """The times of an event that began and ended then."""
     took = ended.ns - began.ns
-    return {"start_ns": began.ns, "duration_ns": took, "delayed_ns": min(took, max(0, ended.delayed_ns - began.delayed_ns))}
+    delayed = 0  # who began to listen meanwhile knows but the end
+    if began.delayed_ns is not None and ended.delayed_ns is not None:
+        delayed = ended.delayed_ns - began.delayed_ns
+    return {"start_ns": began.ns, "duration_ns": took, "delayed_ns": min(took, max(0, delayed))}
 
 
 def active() -> bool:

@@ -135,7 +135,7 @@ def test_how_long_a_thread_waited_for_a_processor_is_the_systems_word(tmp_path, 
     schedule = tmp_path / "schedstat"
     monkeypatch.setattr(events, "SCHEDULE", str(schedule))
     monkeypatch.setattr(events, "_schedules", events._Schedules())
-    assert events.moment().delayed_ns == 0  # nobody listens
+    assert events.moment().delayed_ns is None  # nobody listens
     with events.listen(lambda event: None):
         for said, known in (("5000 70 3\n", 70), ("5000 90 3\n", 90), ("", 0)):
             schedule.write_text(said)
@@ -246,3 +246,9 @@ def test_a_forked_process_closes_no_file_of_its_own_for_its_parent(tmp_path):
     del known
     with pytest.raises(OSError):
         os.fstat(number)
+
+
+def test_of_what_began_before_anybody_listened_no_wait_is_known():
+    began = events.Moment(1_000)
+    assert events.between(began, events.Moment(5_000, 9_000)) == {"start_ns": 1_000, "duration_ns": 4_000, "delayed_ns": 0}
+    assert events.between(events.Moment(1_000, 7_000), events.Moment(5_000, 9_000))["delayed_ns"] == 2_000
